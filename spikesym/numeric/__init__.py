@@ -1,0 +1,1 @@
+"""Numeric layer: certified (Arb, mpmath) and fast (NumPy, SciPy) evaluation of the symbolic objects."""

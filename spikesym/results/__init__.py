@@ -1,0 +1,1 @@
+"""The registry of results: every statement with its formulas, its source and its checks."""
