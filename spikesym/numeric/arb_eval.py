@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import sympy
@@ -41,8 +42,8 @@ def evaluate(expr: sympy.Expr, bits: int, values: Mapping[sympy.Symbol, Bindable
     >>> from sympy import Symbol, gamma, pi, sqrt
     >>> d = Symbol("d", positive=True, integer=True)
     >>> ratio = evaluate(gamma((d + 1) / 2) / gamma(d / 2), 120, {d: 10**9})
-    >>> bool(abs(ratio - arb("22360.67976940772702104")) < 1e-17)
-    True
+    >>> print(ratio.str(20, radius=False))
+    22360.679769407727021
     >>> print(evaluate(sqrt(pi), 64).str(15, radius=False))
     1.77245385090552
     """
@@ -239,7 +240,7 @@ def _real_root(node: sympy.CRootOf) -> arb:
     coefficients = [fmpz(int(c)) for c in reversed(node.poly.all_coeffs())]
     roots = fmpz_poly(coefficients).complex_roots()
     real = sorted((r.real for r, _ in roots if r.imag == 0), key=lambda r: float(r.mid()))
-    if node.index >= len(real) or any(not a < b for a, b in zip(real, real[1:], strict=False)):
+    if node.index >= len(real) or any(not a < b for a, b in pairwise(real)):
         raise CertificationError(f"not a separated real root: {node}")
     return real[node.index]
 

@@ -200,7 +200,7 @@ COMPLEX: dict[tuple[str, int], Op] = {
     ("log", 1): lambda analytic, z: z.log(analytic=analytic),
 }
 
-#: functions of real arguments that are not analytic: enclosed in the real domain, refused of a complex variable
+#: functions of real arguments that are not analytic: enclosed on the reals, refused of a complex variable
 REAL_ONLY: dict[str, Callable[..., arb]] = {
     "Abs": abs,
     "sign": lambda x: x.sgn(),
@@ -271,7 +271,7 @@ def _real_root_power(x: arb, n: int) -> arb:
 
 
 def hypergeometric(node: sympy.hyper, real: bool) -> Op:
-    """The generalised hypergeometric function of exact parameters; 2F1 also by its own series and at z = 1."""
+    """The generalised hypergeometric function of exact parameters; 2F1 also by its own series."""
     ap, bq = tuple(node.ap), tuple(node.bq)
     p, q = len(ap), len(bq)
     flags = {}
