@@ -64,7 +64,9 @@ def exact_integer(value: Number, where: str, least: int) -> int:
     if number.denominator != 1:
         raise InputError(f"must be an integer, got {value}", where, f"give an integer of at least {least}")
     if number < least:
-        raise InputError(f"must be at least {least}, got {value}", where, f"give an integer of at least {least}")
+        raise InputError(
+            f"must be at least {least}, got {value}", where, f"give an integer of at least {least}"
+        )
     return int(number)
 
 
@@ -139,19 +141,33 @@ class Model:
         for name in ("eta", "eta0", "readout_scale"):
             value = getattr(self, name)
             if value is not None and value <= 0:
-                raise InputError(f"must be positive, got {value}", "--" + name.replace("_", "-"), "give a positive number")
+                raise InputError(
+                    f"must be positive, got {value}", "--" + name.replace("_", "-"), "give a positive number"
+                )
         if self.noise_var < 0:
-            raise InputError(f"must not be negative, got {self.noise_var}", "--noise-var", "give a variance, 0 for no noise")
+            raise InputError(
+                f"must not be negative, got {self.noise_var}",
+                "--noise-var",
+                "give a variance, 0 for no noise",
+            )
         if self.eta is not None and (self.eta0 is not None or self.zeta is not None):
-            raise InputError("given twice", "--eta and --eta0/--zeta", "give --eta X alone, or --eta0 X with --zeta Z")
+            raise InputError(
+                "given twice", "--eta and --eta0/--zeta", "give --eta X alone, or --eta0 X with --zeta Z"
+            )
         if (self.eta0 is None) != (self.zeta is None):
             missing, there = ("--eta0", "--zeta") if self.eta0 is None else ("--zeta", "--eta0")
-            raise InputError(f"missing beside {there}", missing, "give both --eta0 X and --zeta Z, or --eta X alone")
+            raise InputError(
+                f"missing beside {there}", missing, "give both --eta0 X and --zeta Z, or --eta X alone"
+            )
         if self.zeta is not None and abs(self.zeta) > 10:
-            raise InputError(f"outside -10 ... 10: {self.zeta}", "--zeta", "the theory is about zeta in [1/2, 1)")
+            raise InputError(
+                f"outside -10 ... 10: {self.zeta}", "--zeta", "the theory is about zeta in [1/2, 1)"
+            )
         for name, known in (("readout", tuple(READOUT_KURTOSIS)), ("init", INITS), ("residual", RESIDUALS)):
             if getattr(self, name) not in known:
-                raise InputError(f"unknown: {getattr(self, name)!r}", "--" + name, "choose " + " or ".join(known))
+                raise InputError(
+                    f"unknown: {getattr(self, name)!r}", "--" + name, "choose " + " or ".join(known)
+                )
         put("parameters", {str(k): exact_number(v, f"--set {k}") for k, v in dict(self.parameters).items()})
 
     @property
@@ -179,15 +195,17 @@ class Model:
 
         if self.eta is not None:
             return sympy.Rational(self.eta.numerator, self.eta.denominator)
-        self.eta_value  # raises where the step is missing
-        assert self.eta0 is not None and self.zeta is not None and self.d is not None
+        if self.eta0 is None or self.zeta is None or self.d is None:
+            raise InputError("no step size", "--eta", "give --eta X, or --eta0 X --zeta Z with -d")
         return sympy.Rational(str(self.eta0)) * sympy.Integer(self.d) ** sympy.Rational(str(self.zeta))
 
     def require_sizes(self) -> None:
         """Raise :class:`InputError` naming the first size that is missing."""
         for name in ("d", "n", "m"):
             if getattr(self, name) is None:
-                raise InputError("missing", f"-{name}", f"give -{name} INT; this command needs d, n, m and a step size")
+                raise InputError(
+                    "missing", f"-{name}", f"give -{name} INT; this command needs d, n, m and a step size"
+                )
         if self.eta is None and self.eta0 is None:
             raise InputError("missing", "--eta", "give --eta X, or --eta0 X --zeta Z")
 

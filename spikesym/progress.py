@@ -33,7 +33,12 @@ class Stages:
         if sys.stderr.isatty():
             from tqdm import tqdm
 
-            self._bar = tqdm(total=total, file=sys.stderr, leave=False, bar_format="{desc:<32} {bar:30} {elapsed} left {remaining}")
+            self._bar = tqdm(
+                total=total,
+                file=sys.stderr,
+                leave=False,
+                bar_format="{desc:<32} {bar:30} {elapsed} left {remaining}",
+            )
 
     def start(self, name: str) -> None:
         """Show the name of the stage that begins now."""

@@ -73,7 +73,9 @@ class Value:
                 return self.encloser(bits)
             if self.exact is None or self.exact.free_symbols:
                 free = sorted(map(str, self.exact.free_symbols)) if self.exact is not None else []
-                raise InputError(f"no number: free parameters {free}", "value", "give them with --set NAME=VALUE")
+                raise InputError(
+                    f"no number: free parameters {free}", "value", "give them with --set NAME=VALUE"
+                )
             return _exact_ball(self.exact, bits)
         finally:
             ctx.prec = old
@@ -86,7 +88,9 @@ class Value:
 
     def text(self, digits: int = 15) -> str:
         """The value in ``digits`` significant digits, correct to the last one printed."""
-        return ball_text(self.ball, digits) if self.certified else float_text(self.ball(_bits(digits)), digits)
+        return (
+            ball_text(self.ball, digits) if self.certified else float_text(self.ball(_bits(digits)), digits)
+        )
 
     def radius(self, digits: int = 15) -> str:
         """Radius of the enclosure behind :meth:`text`, rounded up to two digits; ``"0"`` for exact zero."""
@@ -122,7 +126,9 @@ def refine(ball: Encloser, digits: int) -> arb:
             if arb(result.rad()) < bound * size or (result.contains(0) and arb(result.rad()) < bound):
                 return result
         if bits > _MAX_BITS or bits > 64 * _bits(digits):
-            raise CertificationError(f"no enclosure to {digits} digits; reached {result.str(5)} with {bits} bits")
+            raise CertificationError(
+                f"no enclosure to {digits} digits; reached {result.str(5)} with {bits} bits"
+            )
         bits *= 2
         result = ball(bits)
 
@@ -138,7 +144,7 @@ def ball_text(ball: Encloser, digits: int) -> str:
         if low == high:
             return low
         if extra > 4 * digits + 60:
-            # a tie in decimal (such as 0.125 to two digits) cannot be told from its neighbours: both are right
+            # a tie in decimal (0.125 to two digits) cannot be told from its neighbours: both are right
             return high
         extra *= 2
 

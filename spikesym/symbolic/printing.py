@@ -1,12 +1,13 @@
 """LaTeX of formulas, as a paper writes them.
 
-SymPy's printer is right about structure but not about the field's names: the rising factorial, the step function
-(its θ clashes with the angle) and the normal density need their own forms, symbols need their LaTeX names, and long
+SymPy's printer is right about structure but not about the field's names: the rising factorial and the
+step function (its θ clashes with the angle) need their own forms, symbols need their LaTeX names, and long
 sums must be broken over lines.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import sympy
@@ -14,8 +15,11 @@ from sympy.printing.latex import LatexPrinter
 
 from .symbols import LATEX_NAMES
 
-#: characters of LaTeX source that fit on one line of a page, roughly
-LINE_WIDTH = 150
+#: printed characters (see ``_width``) that fit on one line of a page, roughly
+LINE_WIDTH = 80
+
+_INVISIBLE = re.compile(r"\\(frac|left|right|mathbb|operatorname|Bigl|Bigr|sqrt)|[{}^_ ]")
+_COMMAND = re.compile(r"\\[A-Za-z]+")
 
 
 class _PaperPrinter(LatexPrinter):
@@ -70,7 +74,7 @@ def display(left: str, expr: sympy.Expr, width: int = LINE_WIDTH) -> str:
     expr : sympy.Expr
         The right-hand side.
     width : int
-        Length of LaTeX source above which a top-level sum is broken.
+        Printed length, in characters, above which a sum is broken.
 
     Examples
     --------
@@ -80,7 +84,7 @@ def display(left: str, expr: sympy.Expr, width: int = LINE_WIDTH) -> str:
     """
     expr = sympy.sympify(expr)
     whole = latex(expr)
-    if len(whole) <= width:
+    if _width(whole) <= width:
         return f"{left} = {whole}"
     lines = _lines(expr, width)
     if len(lines) == 1:
@@ -89,13 +93,18 @@ def display(left: str, expr: sympy.Expr, width: int = LINE_WIDTH) -> str:
     return f"\\begin{{aligned}}\n{left} &= {body}\n\\end{{aligned}}"
 
 
+def _width(source: str) -> int:
+    """Printed width of LaTeX source in characters, roughly: a fraction counts both its parts."""
+    return len(_COMMAND.sub("x", _INVISIBLE.sub("", source)))
+
+
 def _lines(expr: sympy.Expr, width: int) -> list[str]:
     """Break a sum, or a product with one long sum in it, into lines of about ``width`` characters."""
     if expr.is_Add:
         lines: list[str] = []
         for term in expr.as_ordered_terms():
             for piece in _signed(term, width):
-                fits = lines and len(lines[-1]) + len(piece) <= width and not lines[-1].endswith("{.}")
+                fits = lines and _width(lines[-1]) + _width(piece) <= width
                 if fits:
                     lines[-1] += " " + piece
                 else:
@@ -121,6 +130,10 @@ def _lines(expr: sympy.Expr, width: int) -> list[str]:
 
 def _signed(term: sympy.Expr, width: int) -> list[str]:
     negative = term.could_extract_minus_sign()
-    lines = _lines(-term if negative else term, width) if len(latex(term)) > width else [latex(-term if negative else term)]
+    lines = (
+        _lines(-term if negative else term, width)
+        if _width(latex(term)) > width
+        else [latex(-term if negative else term)]
+    )
     lines[0] = ("- " if negative else "+ ") + lines[0]
     return lines

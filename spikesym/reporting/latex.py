@@ -1,0 +1,53 @@
+"""LaTeX documents from finished formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from pylatexenc.latexencode import UnicodeToLatexEncoder
+
+if TYPE_CHECKING:
+    from ..results.registry import Statement
+
+_PREAMBLE = r"""\documentclass[11pt]{article}
+\usepackage[utf8]{inputenc}
+\usepackage[T1]{fontenc}
+\usepackage[margin=2cm]{geometry}
+\usepackage{amsmath,amssymb,mathtools}
+\allowdisplaybreaks
+"""
+
+_ENCODER = UnicodeToLatexEncoder(unknown_char_policy="replace", unknown_char_warning=False)
+
+
+def escape(text: str) -> str:
+    r"""Plain text as LaTeX text: special characters escaped, mathematical ones in math mode.
+
+    Examples
+    --------
+    >>> print(escape("50% of a_j & σ"))
+    50\% of a\_j \& \ensuremath{\sigma}
+    """
+    return str(_ENCODER.unicode_to_latex(text))
+
+
+def equation(body: str) -> str:
+    """A display without number around the inside of an equation."""
+    return f"\\begin{{equation*}}\n{body}\n\\end{{equation*}}"
+
+
+def document(title: str, sections: Sequence[tuple[str, str]]) -> str:
+    """A document that compiles with pdflatex: a title and (heading, LaTeX body) sections."""
+    body = "\n\n".join(f"\\section*{{{escape(heading)}}}\n{text}" for heading, text in sections)
+    head = f"\\title{{{escape(title)}}}\n\\author{{}}\n\\date{{}}"
+    return f"{_PREAMBLE}\n{head}\n\\begin{{document}}\n\\maketitle\n\n{body}\n\n\\end{{document}}\n"
+
+
+def statements_latex(statements: Iterable[Statement]) -> str:
+    """Every formula of these statements as a display, under its identifier."""
+    parts = []
+    for s in statements:
+        parts.append(f"\\paragraph{{{escape(s.id)}}} {escape(s.statement)}")
+        parts.extend(equation(body) for body in s.latex(s.formulas()).values())
+    return "\n".join(parts)
