@@ -66,9 +66,7 @@ class Value:
 
     def ball(self, bits: int) -> arb:
         """An Arb ball for the value, computed with a working precision of ``bits``."""
-        old = ctx.prec
-        ctx.prec = bits
-        try:
+        with ctx.workprec(bits):
             if self.encloser is not None:
                 return self.encloser(bits)
             if self.exact is None or self.exact.free_symbols:
@@ -77,20 +75,23 @@ class Value:
                     f"no number: free parameters {free}", "value", "give them with --set NAME=VALUE"
                 )
             return _exact_ball(self.exact, bits)
-        finally:
-            ctx.prec = old
 
     def enclosure(self, digits: int = 15) -> arb:
         """A ball of relative radius below 10**-digits (absolute, for a value that is zero)."""
         if not self.certified:
             return self.ball(_bits(digits))
-        return refine(self.ball, digits)
+        return refine(self.ball, digits, self._floor(digits))
+
+    def _floor(self, digits: int) -> int:
+        # precision is cheap for a closed form, so that tiny values are told from zero; a quadrature is
+        # not raised to thousands of digits for a coefficient that symmetry makes zero
+        return 3000 if self.encloser is None else digits + 40
 
     def text(self, digits: int = 15) -> str:
         """The value in ``digits`` significant digits, correct to the last one printed."""
-        return (
-            ball_text(self.ball, digits) if self.certified else float_text(self.ball(_bits(digits)), digits)
-        )
+        if not self.certified:
+            return float_text(self.ball(_bits(digits)), digits)
+        return ball_text(self.ball, digits, self._floor(digits))
 
     def radius(self, digits: int = 15) -> str:
         """Radius of the enclosure behind :meth:`text`, rounded up to two digits; ``"0"`` for exact zero."""
@@ -115,17 +116,23 @@ def _bits(digits: int) -> int:
     return math.ceil(digits * 3.3219280948873626) + 32
 
 
-def refine(ball: Encloser, digits: int) -> arb:
-    """Raise the precision until ``ball`` has relative (or, around zero, absolute) radius 10**-digits."""
+def refine(ball: Encloser, digits: int, floor: int | None = None) -> arb:
+    """Raise the precision until ``ball`` has relative radius 10**-digits, or contains zero within 10**-floor.
+
+    ``floor`` is ``digits`` when left out. Raises :class:`~spikesym.errors.CertificationError` where the
+    radius does not shrink.
+    """
+    floor = digits if floor is None else floor
     bits = _bits(digits)
     result = ball(bits)
     while True:
-        bound = arb(10) ** (-digits)
         if result.is_finite():
-            size = result.abs_lower()
-            if arb(result.rad()) < bound * size or (result.contains(0) and arb(result.rad()) < bound):
+            radius = arb(result.rad())
+            if radius < arb(10) ** (-digits) * result.abs_lower():
                 return result
-        if bits > _MAX_BITS or bits > 64 * _bits(digits):
+            if result.contains(0) and radius < arb(10) ** (-floor):
+                return result
+        if bits > max(_MAX_BITS, 64 * _bits(digits)):
             raise CertificationError(
                 f"no enclosure to {digits} digits; reached {result.str(5)} with {bits} bits"
             )
@@ -133,14 +140,16 @@ def refine(ball: Encloser, digits: int) -> arb:
         result = ball(bits)
 
 
-def ball_text(ball: Encloser, digits: int) -> str:
+def ball_text(ball: Encloser, digits: int, floor: int | None = None) -> str:
     """Decimal text of ``digits`` significant digits, every one of them right (correctly rounded)."""
     extra = 3
     while True:
-        result = refine(ball, digits + extra)
+        result = refine(ball, digits + extra, floor)
         if result.contains(0):
             return "0"
-        low, high = float_text(result.lower(), digits), float_text(result.upper(), digits)
+        # lower() and upper() round to the context's precision
+        with ctx.workprec(2 * _bits(digits + extra)):
+            low, high = float_text(result.lower(), digits), float_text(result.upper(), digits)
         if low == high:
             return low
         if extra > 4 * digits + 60:

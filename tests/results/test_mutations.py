@@ -63,7 +63,9 @@ def test_every_corruption_is_caught(identifier):
     for name, expr in forms.items():
         assert expr != 0, f"{identifier}: {name} is identically zero; nothing could be checked"
         for what, wrong in corruptions(expr):
-            assert caught(statement, {**forms, name: wrong}), f"{identifier}: {name} with {what} was not caught"
+            assert caught(statement, {**forms, name: wrong}), (
+                f"{identifier}: {name} with {what} was not caught"
+            )
             tried += 1
     assert tried >= 2 * len(forms)
 
