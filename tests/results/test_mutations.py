@@ -1,7 +1,8 @@
 """Verification can fail: every registered formula is corrupted, and every corruption must be caught.
 
 Corruptions of a formula: its sign, a factor 1 + 10^-6, and every way of changing one number in it (an
-exponent, a coefficient, a degree) by one, up to a limit. The fast symbolic and numeric checks must catch each.
+exponent, a coefficient, a degree) by one, up to a limit. The fast symbolic and numeric checks must catch
+each.
 """
 
 import dataclasses
