@@ -49,6 +49,18 @@ MU1 = Symbol("mu_1", real=True)
 MU2 = Symbol("mu_2", real=True)
 EDSIGMA2 = Symbol("D_2", positive=True)
 
+#: dual activations: variances q, q' and covariance t of the two preactivations
+Q = Symbol("q", positive=True)
+QP = Symbol("qp", positive=True)
+T = Symbol("t", real=True)
+
+#: kernels: p = x^T Gamma x, p' = x'^T Gamma x' (t is x^T Gamma x' there), the norms of x and x', and s' = <w*, x'>
+P = Symbol("p", positive=True)
+PP = Symbol("pp", positive=True)
+NORM = Symbol("nx", positive=True)
+NORMP = Symbol("nxp", positive=True)
+SP = Symbol("sp", real=True)
+
 #: how these print in LaTeX (pass to ``sympy.latex(..., symbol_names=LATEX_NAMES)``)
 LATEX_NAMES = {
     TAU2: r"\tau^{2}",
@@ -57,4 +69,9 @@ LATEX_NAMES = {
     EG2: r"\mathbb{E}[g^{2}]",
     EG2S2: r"\mathbb{E}[g^{2}s^{2}]",
     EDSIGMA2: r"\mathbb{E}[\sigma'^{2}]",
+    QP: "q'",
+    PP: "p'",
+    NORM: r"\lVert x\rVert",
+    NORMP: r"\lVert x'\rVert",
+    SP: "s'",
 }
