@@ -21,7 +21,7 @@ from ..errors import CertificationError
 from . import arb_functions as functions
 
 #: what a symbol may stand for: a number, a SymPy constant, a ball, or a function from bits to a ball
-Bindable = int | Fraction | sympy.Expr | arb | Callable[[int], arb]
+Bindable = Any
 
 Ball = Any  # arb or acb
 Op = Callable[..., Ball]

@@ -1,0 +1,303 @@
+"""Certified Gaussian expectations: E[F(x) He_k(x)] for x ~ N(0, 1) and all k < count at once.
+
+F is analytic on pieces. Each piece is cut into panels with a proved Gauss–Legendre error; a singular
+endpoint is approached geometrically in its own coordinate and the last gap is bounded; the tails are
+bounded by the growth of F. Every error is in the radius of the result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import sympy
+from flint import acb, arb, ctx
+
+from ..errors import CertificationError
+from ..symbolic.symbols import X
+from .arb_eval import compile, evaluate
+from .gauss_legendre import Chart, add_panel, choose_rule, log_upper, mehler_bound
+from .growth import growth_at_infinity, order_at_point
+from .orders import Order, Undecided
+
+_PANEL = 2.0
+_MOST_PANELS = 6000
+_FARTHEST = 4000.0
+_PROBES = (-5.1, -2.9, -1.7, -0.6, 0.4, 1.3, 2.7, 4.9)
+_STARTS = (4.0, 8.0, 16.0, 32.0, 64.0)
+_REACHES = (1.0, 0.125, 2.0**-8, 2.0**-16, 2.0**-32)
+#: below this distance from a point where the integrand is not analytic, bisection gives up
+_FINEST = 2.0**-80
+
+
+class PieceLike(Protocol):
+    """An open interval on which ``expr`` (in X) is analytic."""
+
+    lower: Any
+    upper: Any
+    expr: sympy.Expr
+
+
+@dataclass(frozen=True)
+class Integrand:
+    """F on its pieces, and beyond all of them.
+
+    Parameters
+    ----------
+    pieces : callable
+        Maps a radius R to the pieces that cover [-R, R].
+    left, right : sympy.Expr
+        Expressions (in X) that equal F for x <= -start and x >= start; they may contain ``Abs`` and the like.
+    start : float
+        From where those hold.
+    """
+
+    pieces: Callable[[float], Sequence[PieceLike]]
+    left: sympy.Expr
+    right: sympy.Expr
+    start: float = 0.0
+
+    @classmethod
+    def of_expression(cls, expr: sympy.Expr) -> Integrand:
+        """F given by one expression that is analytic on the whole line."""
+        piece = sympy.core.containers.Tuple(-sympy.oo, sympy.oo, expr)
+        return cls(lambda radius: [_Whole(*piece)], expr, expr)
+
+
+@dataclass(frozen=True)
+class _Whole:
+    lower: Any
+    upper: Any
+    expr: sympy.Expr
+
+
+def hermite_moments(integrand: Integrand, count: int, bits: int) -> list[arb]:
+    """Balls for E[F He_k], k = 0, ..., count - 1, with radius about 2**-bits sqrt(k!) relative to the size of F.
+
+    Raises :class:`~spikesym.errors.CertificationError` when a tail or a singular point cannot be bounded.
+
+    Examples
+    --------
+    >>> from sympy import tanh
+    >>> mean, slope = hermite_moments(Integrand.of_expression(tanh(X)), 2, 80)
+    >>> print(slope.str(20, radius=False))
+    0.60570550960215882558
+    """
+    old = ctx.prec
+    # recurrences of He_k in ball arithmetic lose up to sqrt(k) |x| - x^2/2 <= k/2 nats
+    ctx.prec = working = bits + math.ceil(0.75 * count) + 40
+    try:
+        log_tolerance = _log_scale(integrand) - bits * math.log(2)
+        totals = [arb(0)] * count
+        errors = _Errors(count)
+        radius = _cut_tails(integrand, count, log_tolerance, errors)
+        panels = _MOST_PANELS
+        for piece in integrand.pieces(radius):
+            panels = _add_piece(piece, radius, totals, errors, log_tolerance - math.log(64), working, panels)
+        return [total + arb(0, errors.of_degree(k)) for k, total in enumerate(totals)]
+    finally:
+        ctx.prec = old
+
+
+class _Errors:
+    """Error bounds for orthonormal degrees, collected; given back for monic ones."""
+
+    def __init__(self, count: int) -> None:
+        self.bounds = [arb(0)] * count
+
+    def add(self, bound: Callable[[int], arb]) -> None:
+        self.bounds = [(total + bound(k)).upper() for k, total in enumerate(self.bounds)]
+
+    def of_degree(self, k: int) -> arb:
+        return (self.bounds[k] * arb(math.factorial(k)).sqrt()).upper()
+
+
+def _log_scale(integrand: Integrand) -> float:
+    """Logarithm of the size of F exp(-x^2/4) at a few points: the tolerance is relative to it."""
+    largest = -math.inf
+    pieces = list(integrand.pieces(6.0))
+    compiled = [(p, compile(p.expr, (X,), real=True)) for p in pieces]
+    for probe in _PROBES:
+        for piece, function in compiled:
+            if _end(piece.lower, -6.0) < probe < _end(piece.upper, 6.0):
+                value = abs(function(arb(probe)))
+                if value.is_finite():
+                    largest = max(largest, log_upper(value) - probe * probe / 4)
+    return largest if largest > -math.inf else 0.0
+
+
+def _end(end: Any, clip: float) -> arb:
+    """An endpoint as a ball; infinite ones are clipped."""
+    if end in (sympy.oo, -sympy.oo):
+        return arb(clip)
+    if hasattr(end, "ball"):
+        return end.ball(ctx.prec)
+    return evaluate(end, ctx.prec)
+
+
+# ---- tails ---------------------------------------------------------------------------------------------------
+
+
+def _cut_tails(integrand: Integrand, count: int, log_tolerance: float, errors: _Errors) -> float:
+    """A radius beyond which both tails together are within the tolerance; their bound goes to ``errors``."""
+    radius = 0.0
+    tails = []
+    for side, expr in ((-1, integrand.left), (1, integrand.right)):
+        start, order = tail_growth(expr, side, integrand.start)
+        tails.append((start, order))
+        radius = max(radius, start, 6.0)
+    while True:
+        mehler = mehler_bound(count, radius, 0.0)
+        logs = [_log_tail(order, mehler.r, radius) for _, order in tails]
+        worst = max(logs) + mehler.log_factor(count - 1)
+        if worst <= log_tolerance:
+            for log in logs:
+                errors.add(lambda k, log=log: arb(log + mehler.log_factor(k) + 1e-6).exp())  # type: ignore[misc]
+            return radius
+        if radius > _FARTHEST:
+            raise CertificationError("the Gaussian tail of the function could not be bounded")
+        radius += 0.5 if radius < 40 else radius / 16
+
+
+def tail_growth(expr: sympy.Expr, side: int, start: float) -> tuple[float, Order]:
+    """The growth of F at side * infinity, and from where it holds."""
+    problem = ""
+    for candidate in _STARTS:
+        first = max(candidate, math.ceil(start) + 1.0)
+        try:
+            return first, growth_at_infinity(expr, X, side, first)
+        except Undecided as error:
+            problem = str(error)
+    raise CertificationError(f"growth of {str(expr)[:80]} at {'+' if side > 0 else '-'}infinity: {problem}")
+
+
+def _log_tail(order: Order, r: float, radius: float) -> float:
+    """log of int_R^inf |h| t^p exp(a t + b t^2 - t^2/(2(1+r))) dt, by the slope of its logarithm at R."""
+    if order.ball == 0:
+        return -math.inf
+    x, s = arb(radius), 1 / (1 + arb(r)) - 2 * order.b
+    rate = s * x - order.a - order.p.max(arb(0)) / x
+    if not rate > 0 or not s >= 0:
+        return math.inf
+    size = order.ball.abs_upper() / rate
+    exponent = order.p * x.log() + order.a * x - s * x * x / 2
+    return log_upper(size) + float(exponent.upper()) + 1e-6
+
+
+# ---- pieces --------------------------------------------------------------------------------------------------
+
+
+def _add_piece(
+    piece: PieceLike,
+    radius: float,
+    totals: list[arb],
+    errors: _Errors,
+    log_tolerance: float,
+    working: int,
+    panels: int,
+) -> int:
+    """Add the integral over one piece; returns how many panels are left."""
+    lower, upper = _end(piece.lower, -radius), _end(piece.upper, radius)
+    if not lower < radius or not upper > -radius:
+        return panels
+    lower_is_end, upper_is_end = bool(lower > -radius), bool(upper < radius)
+    lower = lower if lower_is_end else arb(-radius)
+    upper = upper if upper_is_end else arb(radius)
+    if piece.expr == 0:
+        return panels
+    plain = Chart(compile(piece.expr, (X,), real=True), compile(piece.expr, (X,)), arb(0), 1)
+    jobs: list[tuple[Chart, arb, arb]] = []
+    room = ((upper - lower) / 2).mid()
+    for end, ball, side, inside in (
+        (piece.lower, lower, 1, lower_is_end),
+        (piece.upper, upper, -1, upper_is_end),
+    ):
+        if inside and not _is_regular(plain, ball):
+            chart, first, depth = _singular_chart(
+                piece.expr, end, ball, side, float(room), log_tolerance, errors, len(totals)
+            )
+            jobs += [(chart, first * arb(2) ** j, first * arb(2) ** (j + 1)) for j in range(depth)]
+            reach = first * arb(2) ** depth
+            if side > 0:
+                lower = lower + reach
+            else:
+                upper = upper - reach
+    length = float((upper - lower).upper())
+    if length > 0 and not upper - lower <= 0:
+        n = max(1, math.ceil(length / _PANEL))
+        cuts = [lower, *[((lower * (n - j) + upper * j) / n).mid() for j in range(1, n)], upper]
+        jobs += [(plain, cuts[j], cuts[j + 1]) for j in range(n)]
+    most = 40 + working // 4
+    while jobs:
+        chart, low, high = jobs.pop()
+        panels -= 1
+        if panels < 0:
+            raise CertificationError(f"too many panels for {str(piece.expr)[:80]}")
+        rule = choose_rule(chart, low, high, len(totals), log_tolerance, most)
+        if rule is not None:
+            add_panel(chart, low, high, rule, totals, working)
+            errors.add(rule.error)
+            continue
+        middle = ((low + high) / 2).mid()
+        scale = low.abs_lower().max(arb(1)) if chart is plain else low
+        if not high - low > _FINEST * scale:
+            at = float((chart.origin + chart.side * middle).mid())
+            raise CertificationError(f"{str(piece.expr)[:80]} is not analytic near x = {at:.6g}")
+        jobs += [(chart, low, middle), (chart, middle, high)]
+    return panels
+
+
+def _is_regular(chart: Chart, end: arb) -> bool:
+    """Whether the function is analytic on some disc around the endpoint."""
+    for exponent in (4, 10, 20):
+        disc = acb(end + arb(0, 2.0**-exponent), arb(0, 2.0**-exponent))
+        if chart.complex(disc, analytic=True).is_finite():
+            return True
+    return False
+
+
+def _singular_chart(
+    expr: sympy.Expr,
+    end: Any,
+    ball: arb,
+    side: int,
+    room: float,
+    log_tolerance: float,
+    errors: _Errors,
+    count: int,
+) -> tuple[Chart, arb, int]:
+    """Coordinate u at a singular endpoint, the first u of the panels, and how often it doubles.
+
+    The gap (0, first) is bounded by |F| <= C u^(-p) and goes to ``errors``.
+    """
+    if not isinstance(end, sympy.Basic):
+        raise CertificationError(f"singular at a point without closed form: {str(expr)[:80]}")
+    u = sympy.Symbol("u", positive=True)
+    local = expr.subs(X, end + side * u)
+    reach, bound = point_order(expr, end, side)
+    if not bound.p < 1 or not (bound.a == 0 and bound.b == 0):
+        raise CertificationError(f"{str(expr)[:80]} is not integrable at {end}")
+    mehler = mehler_bound(count, 0.0, 0.0)
+    log_size = log_upper(bound.ball.abs_upper()) + log_upper(1 / (1 - bound.p))
+    budget = log_tolerance - mehler.log_factor(count - 1) - log_size
+    exponent = min(-1.0, budget / float((1 - bound.p).lower()) / math.log(2))
+    top = math.floor(math.log2(min(reach, room, 1.0)))
+    depth = max(1, math.ceil(top - exponent))
+    first = arb(2) ** (top - depth)
+    log_gap = log_size + float(((1 - bound.p) * first.log()).upper()) + 1e-6
+    errors.add(lambda k: arb(log_gap + mehler.log_factor(k) + 1e-6).exp())
+    chart = Chart(compile(local, (u,), real=True), compile(local, (u,)), ball, side)
+    return chart, first, depth
+
+
+def point_order(expr: sympy.Expr, point: sympy.Expr, side: int) -> tuple[float, Order]:
+    """The order of F at a point from one side, and the distance to which it holds."""
+    problem = ""
+    for reach in _REACHES:
+        try:
+            return reach, order_at_point(expr, X, point, side, reach)
+        except Undecided as error:
+            problem = str(error)
+    raise CertificationError(f"order of {str(expr)[:80]} at {point}: {problem}")
