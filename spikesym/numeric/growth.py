@@ -223,15 +223,15 @@ class _Growth:
         if not inner.ball > 0:
             raise Undecided("logarithm of a function that may vanish")
         terms = [Order.bounded(inner.ball.log())]
-        if not inner.p == 0:
+        if not _is_zero(inner.p):
             # 0 <= log t <= t^s / (e s) for t >= 1
             if not self.start >= 1:
                 raise Undecided("logarithm before t = 1")
             s = arb(1) / 16
             terms.append(Order(s, arb(0), arb(0), inner.p * arb(0).union(1 / (arb.const_e() * s))))
-        if not inner.a == 0:
+        if not _is_zero(inner.a):
             terms.append(Order(arb(1), arb(0), arb(0), inner.a))
-        if not inner.b == 0:
+        if not _is_zero(inner.b):
             terms.append(Order(arb(2), arb(0), arb(0), inner.b))
         return combine(terms, self.start, lambda balls: sum(balls[1:], balls[0]))
 
@@ -289,6 +289,11 @@ def _power_of_nonnegative(power: arb) -> Callable[[arb], arb]:
         return arb(0).union(upper**power if upper > 0 else arb(0))
 
     return apply
+
+
+def _is_zero(ball: arb) -> bool:
+    """Whether the ball is exactly zero (``!=`` of balls asks for certainty of the opposite)."""
+    return bool(ball == 0)
 
 
 def _fold(balls: list[arb], op: Callable[[arb, arb], arb]) -> arb:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from flint import arb
 
-
 #: added to an exponent when two of them are equal as far as their balls tell
 _NUDGE = arb(2) ** -30
 
@@ -91,7 +90,7 @@ class Order:
 
     def join(self, other: Order) -> Order:
         """Whichever comparison function grows faster; a little more than both where that cannot be told."""
-        exponents = []
+        exponents: list[arb] = []
         names = ("b", "a", "p")
         for i, name in enumerate(names):
             mine, theirs = getattr(self, name), getattr(other, name)

@@ -18,7 +18,7 @@ from flint import acb, arb, ctx
 from ..errors import CertificationError
 from ..symbolic.symbols import X
 from .arb_eval import compile, evaluate
-from .gauss_legendre import Chart, add_panel, choose_rule, log_upper, mehler_bound
+from .gauss_legendre import Chart, MehlerBound, add_panel, choose_rule, log_upper, mehler_bound
 from .growth import growth_at_infinity, order_at_point
 from .orders import Order, Undecided
 
@@ -35,9 +35,17 @@ _FINEST = 2.0**-80
 class PieceLike(Protocol):
     """An open interval on which ``expr`` (in X) is analytic."""
 
-    lower: Any
-    upper: Any
-    expr: sympy.Expr
+    @property
+    def lower(self) -> Any:
+        """Left end: an exact SymPy real, -oo, or an object with ``ball(bits)``."""
+
+    @property
+    def upper(self) -> Any:
+        """Right end, likewise."""
+
+    @property
+    def expr(self) -> sympy.Expr:
+        """The expression in X."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,17 @@ class _Errors:
         return (self.bounds[k] * arb(math.factorial(k)).sqrt()).upper()
 
 
+@dataclass(frozen=True)
+class _Gap:
+    """What is left out of the integral (a tail, or the gap at a singular point), by orthonormal degree."""
+
+    log_size: float
+    mehler: MehlerBound
+
+    def __call__(self, k: int) -> arb:
+        return arb(self.log_size + self.mehler.log_factor(k) + 1e-6).exp()
+
+
 def _log_scale(integrand: Integrand) -> float:
     """Logarithm of the size of F exp(-x^2/4) at a few points: the tolerance is relative to it."""
     largest = -math.inf
@@ -154,7 +173,7 @@ def _cut_tails(integrand: Integrand, count: int, log_tolerance: float, errors: _
         worst = max(logs) + mehler.log_factor(count - 1)
         if worst <= log_tolerance:
             for log in logs:
-                errors.add(lambda k, log=log: arb(log + mehler.log_factor(k) + 1e-6).exp())  # type: ignore[misc]
+                errors.add(_Gap(log, mehler))
             return radius
         if radius > _FARTHEST:
             raise CertificationError("the Gaussian tail of the function could not be bounded")
@@ -287,7 +306,7 @@ def _singular_chart(
     depth = max(1, math.ceil(top - exponent))
     first = arb(2) ** (top - depth)
     log_gap = log_size + float(((1 - bound.p) * first.log()).upper()) + 1e-6
-    errors.add(lambda k: arb(log_gap + mehler.log_factor(k) + 1e-6).exp())
+    errors.add(_Gap(log_gap, mehler))
     chart = Chart(compile(local, (u,), real=True), compile(local, (u,)), ball, side)
     return chart, first, depth
 
