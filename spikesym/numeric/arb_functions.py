@@ -246,12 +246,24 @@ def _hermite_prob(n: Ball, x: Ball) -> Ball:
     return current
 
 
+def integer_power(z: Ball, n: int) -> Ball:
+    """z**n; Arb's own power has no answer for a ball centred at zero."""
+    if n < 0:
+        return 1 / integer_power(z, -n)
+    if isinstance(z, acb) or z.mid() != 0:
+        return z**n
+    if n == 0:
+        return arb(1)
+    radius = arb(z.rad()) ** n
+    return arb(0, radius) if n % 2 else arb(0).union(radius)
+
+
 def power(node: sympy.Pow, real: bool) -> tuple[Op, tuple[sympy.Basic, ...]]:
     """Operation and operands of a power; integer and half-integer exponents get their own forms."""
     base, exponent = node.args
     if exponent.is_Integer:
         n = int(exponent)
-        return (lambda analytic, z: z**n), (base,)
+        return (lambda analytic, z: integer_power(z, n)), (base,)
     if exponent.is_Rational and exponent.q == 2:
         n = int(exponent.p)
         if real:

@@ -1,20 +1,22 @@
 """Growth of an expression at infinity and at a point, proved by recursion over its tree.
 
 Used for the tails of Gaussian integrals, for integrable singularities, and for the proof that an
-expectation is infinite. All bounds are balls, valid for every t >= T.
+expectation is infinite. All bounds are rigorous and valid for every t >= T.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import sympy
 from flint import arb, ctx
 
 from ..errors import CertificationError
 from .arb_eval import compile, evaluate
-from .orders import Order, Undecided, combine
+from .orders import Order, Undecided, extreme, total
+from .ranges import Range
 
 T = sympy.Symbol("t", positive=True)
 _Y = sympy.Symbol("y", real=True)
@@ -29,6 +31,7 @@ _LIMITS: dict[str, Callable[[], tuple[arb, arb]]] = {
     "erfc": lambda: (arb(2), arb(0)),
 }
 _WAVES = ("sin", "cos")
+_MONOTONE = ("tanh", "erf", "atan", "erfc", "sinh", "asinh", "asin", "acos", "erfi", "atanh")
 #: odd functions: f(w) = w f'(xi), so that they vanish with their argument
 _ODD = ("sin", "tan", "sinh", "tanh", "asin", "atan", "asinh", "erf", "erfi", "atanh")
 _BY_EXPONENTIALS = ("sinh", "cosh", "sech", "csch", "coth")
@@ -49,10 +52,10 @@ def growth_at_infinity(expr: sympy.Expr, x: sympy.Symbol, side: int, start: floa
 
     Examples
     --------
-    >>> from sympy import Symbol, exp, log, tanh
+    >>> from sympy import Symbol, exp, log
     >>> x = Symbol("x", real=True)
     >>> bound = growth_at_infinity(x * log(1 + exp(x)), x, +1, 8.0)
-    >>> bound.p, bound.a, bound.ball < 1.1
+    >>> bound.p, bound.a, bound.range.high < 1.1
     (2.00000000000000, 0, True)
     """
     return _Growth(arb(start), None).order_within(expr.subs(x, side * T))
@@ -77,9 +80,9 @@ class _Growth:
         self.known: dict[sympy.Basic, Order] = {}
 
     def order_within(self, expr: sympy.Expr) -> Order:
-        """The bound of ``expr`` at the working precision of bounds."""
+        """The bound of ``expr``, at no less than the working precision of bounds."""
         old = ctx.prec
-        ctx.prec = _BITS
+        ctx.prec = max(_BITS, old)
         try:
             return self.order(expr)
         except (CertificationError, ZeroDivisionError, ValueError, RecursionError) as error:
@@ -95,16 +98,15 @@ class _Growth:
 
     def _order(self, node: sympy.Expr) -> Order:
         if self.variable not in node.free_symbols:
-            return Order.bounded(evaluate(node, _BITS))
+            return Order.bounded(Range.of(evaluate(node, ctx.prec)))
         if node == self.variable:
-            return Order(arb(1 if self.local is None else -1), arb(0), arb(0), arb(1))
+            return Order(arb(1 if self.local is None else -1), arb(0), arb(0), Range.of(arb(1)))
         if self.local is not None and (direct := self._analytic(node)) is not None:
             return direct
         if isinstance(node, sympy.Add):
-            parts = [self.order(part) for part in node.args]
-            return combine(parts, self.start, lambda balls: sum(balls[1:], balls[0]))
+            return total([self.order(part) for part in node.args], self.start)
         if isinstance(node, sympy.Mul):
-            product = Order.bounded(arb(1))
+            product = Order.bounded(Range.of(arb(1)))
             for part in node.args:
                 product = product.times(self.order(part))
             return product
@@ -120,33 +122,30 @@ class _Growth:
         base, exponent = node.args
         if self.variable in exponent.free_symbols:
             return self.order(sympy.exp(exponent * sympy.log(base)))
-        inner, power = self.order(base), evaluate(exponent, _BITS)
+        inner, power = self.order(base), evaluate(exponent, ctx.prec)
         if exponent.is_Integer:
-            n = int(exponent)
-            return inner.to_power(power, lambda ball: ball**n)
-        if not power > 0:
-            return inner.to_power(power, lambda ball: ball**power if ball > 0 else arb.nan())
-        # the expression is real, so its base is not negative: the ball may be cut at zero
-        return inner.to_power(power, _power_of_nonnegative(power))
+            return inner.to_power(power, inner.range.integer_power(int(exponent)))
+        return inner.to_power(power, inner.range.real_power(power))
 
     def _exponential(self, argument: sympy.Expr) -> Order:
         inner = self.order(argument)
         if inner.trend <= 0:
-            return Order.bounded(inner.values(self.start).exp())
-        if self.local is not None and inner.ball > 0:
-            return Order(arb(0), arb(0), arb.pos_inf(), arb(1))
+            return Order.bounded(inner.values(self.start).monotone(arb.exp))
+        infinite = Order(arb(0), arb(0), arb.pos_inf(), Range.of(arb(1)))
+        if self.local is not None and inner.range.sign > 0:
+            return infinite
         if self.local is None and (exact := self._exact_exponent(argument)) is not None:
             return exact
-        if inner.ball < 0:
-            return Order.bounded(arb(0).union((-inner.lower_size(self.start)).exp()))
+        if inner.range.sign < 0:
+            return Order.bounded(Range.of(arb(0), (-inner.least(self.start)).exp()))
         # slower than t^2: |argument| <= H t^p <= H start^(p-1) t for p <= 1, and likewise with t^2 up to 2
-        size, positive = inner.ball.abs_upper(), arb(0).union(arb(1))
+        size, positive = inner.range.largest, Range.of(arb(0), arb(1))
         if inner.a == 0 and inner.b == 0 and inner.p <= 1:
             return Order(arb(0), size * self.start ** (inner.p - 1), arb(0), positive)
         if inner.a == 0 and inner.b == 0 and inner.p <= 2:
             return Order(arb(0), arb(0), size * self.start ** (inner.p - 2), positive)
-        if inner.ball > 0:
-            return Order(arb(0), arb(0), arb.pos_inf(), arb(1))
+        if inner.range.sign > 0:
+            return infinite
         raise Undecided("exponential of a growing oscillation")
 
     def _exact_exponent(self, argument: sympy.Expr) -> Order | None:
@@ -157,10 +156,10 @@ class _Growth:
             if degree > 2:
                 rest.append(term)
             else:
-                exact[degree] += evaluate(term.coeff(T, degree), _BITS)
+                exact[degree] += evaluate(term.coeff(T, degree), ctx.prec)
         if exact[1] == 0 and exact[2] == 0:
             return None
-        head = Order(arb(0), exact[1], exact[2], exact[0].exp())
+        head = Order(arb(0), exact[1], exact[2], Range.of(exact[0].exp()))
         return head.times(self._exponential(sympy.Add(*rest))) if rest else head
 
     # ---- functions -----------------------------------------------------------------------------------------
@@ -168,9 +167,8 @@ class _Growth:
     def _function(self, node: sympy.Expr) -> Order:
         name = type(node).__name__
         if name in ("Max", "Min"):
-            parts = [self.order(part) for part in node.args]
-            pick = arb.max if name == "Max" else arb.min
-            return combine(parts, self.start, lambda balls: _fold(balls, pick))
+            parts, pick = [self.order(part) for part in node.args], arb.max if name == "Max" else arb.min
+            return extreme(parts, self.start, lambda x, y: x.extreme(y, pick))
         if name == "Piecewise":
             return self._piecewise(node)
         if name in _BY_EXPONENTIALS and self.local is None:
@@ -179,61 +177,63 @@ class _Growth:
             return self.order(_BY_QUOTIENT[name](node.args[0]))
         if name == "log":
             return self._logarithm(node.args[0])
-        if name == "atan2":
-            return Order.bounded(arb(0, arb.pi()))
         if len(node.args) != 1 and name != "Heaviside":
             raise Undecided(f"growth of {name}")
         argument = node.args[0]
         inner = self.order(argument)
         if name == "Abs":
-            return Order(inner.p, inner.a, inner.b, abs(inner.ball))
+            return replace(inner, range=inner.range.absolute())
         if name in ("sign", "Heaviside"):
-            sign = inner.ball.sgn()
-            return Order.bounded(sign if name == "sign" else (1 + sign) / 2)
+            least = -1 if name == "sign" else 0
+            at = {1: Range.of(arb(1)), -1: Range.of(arb(least)), 0: Range.of(arb(least), arb(1))}
+            return Order.bounded(at[inner.range.sign])
         if inner.trend < 0 and name in _ODD:
-            reach = inner.values(self.start).union(arb(0))
-            slope = compile(node.func(_Y).diff(_Y), (_Y,), real=True)(reach)
-            return inner.times(Order.bounded(slope))
+            reach = inner.values(self.start).union(Range.of(arb(0)))
+            slope = compile(node.func(_Y).diff(_Y), (_Y,), real=True)(reach.ball())
+            return inner.times(Order.bounded(Range.of(slope)))
         if inner.trend <= 0:
-            ball = inner.values(self.start)
-            value = compile(node.func(_Y), (_Y,), real=True)(ball)
-            if value.is_finite():
+            function, reach = compile(node.func(_Y), (_Y,), real=True), inner.values(self.start)
+            value = reach.monotone(function) if name in _MONOTONE else Range.of(function(reach.ball()))
+            if value.is_finite:
                 return Order.bounded(value)
         return self._at_large_argument(name, argument, inner)
 
     def _at_large_argument(self, name: str, argument: sympy.Expr, inner: Order) -> Order:
         if name in _WAVES:
-            return Order.bounded(arb(0, 1))
+            return Order.bounded(Range.of(arb(-1), arb(1)))
         if name in _LIMITS:
             low, high = _LIMITS[name]()
             if not inner.is_two_sided or inner.trend <= 0:
-                return Order.bounded(low.union(high))
-            if name == "erfc" and inner.ball > 0:
-                return self.order(sympy.exp(-(argument**2))).times(Order.bounded(arb(0).union(arb(1))))
-            limit = high if inner.ball > 0 else low
-            edge = inner.lower_size(self.start) * (1 if inner.ball > 0 else -1)
+                return Order.bounded(Range.of(low, high))
+            positive = inner.range.sign > 0
+            if name == "erfc" and positive:
+                return self.order(sympy.exp(-(argument**2))).times(Order.bounded(Range.of(arb(0), arb(1))))
+            edge = inner.least(self.start) * inner.range.sign
             value = compile(getattr(sympy, name)(_Y), (_Y,), real=True)(edge)
-            return Order.bounded(limit.union(value))
+            return Order.bounded(Range.of(high if positive else low, value))
         if name == "asinh":
-            return Order(inner.p, inner.a, inner.b, inner.ball.union(-inner.ball))
+            size = self.order(sympy.log(sympy.Abs(argument) + sympy.sqrt(argument**2 + 1)))
+            sign = inner.range.sign
+            return size.times(Order.bounded(Range.of(arb(sign)) if sign else Range.of(arb(-1), arb(1))))
         raise Undecided(f"growth of {name} of an unbounded argument")
 
     def _logarithm(self, argument: sympy.Expr) -> Order:
         inner = self.order(argument)
-        if not inner.ball > 0:
+        if not inner.range.sign > 0:
             raise Undecided("logarithm of a function that may vanish")
-        terms = [Order.bounded(inner.ball.log())]
+        terms = [Order.bounded(inner.range.monotone(arb.log))]
         if not _is_zero(inner.p):
             # 0 <= log t <= t^s / (e s) for t >= 1
             if not self.start >= 1:
                 raise Undecided("logarithm before t = 1")
             s = arb(1) / 16
-            terms.append(Order(s, arb(0), arb(0), inner.p * arb(0).union(1 / (arb.const_e() * s))))
+            largest = Range.of(arb(0), 1 / (arb.const_e() * s))
+            terms.append(Order(s, arb(0), arb(0), Range.of(inner.p) * largest))
         if not _is_zero(inner.a):
-            terms.append(Order(arb(1), arb(0), arb(0), inner.a))
+            terms.append(Order(arb(1), arb(0), arb(0), Range.of(inner.a)))
         if not _is_zero(inner.b):
-            terms.append(Order(arb(2), arb(0), arb(0), inner.b))
-        return combine(terms, self.start, lambda balls: sum(balls[1:], balls[0]))
+            terms.append(Order(arb(2), arb(0), arb(0), Range.of(inner.b)))
+        return replace(total(terms, self.start), diverges=inner.trend != 0)
 
     def _piecewise(self, node: sympy.Piecewise) -> Order:
         """The branch that holds for all t >= T where that is clear, the union of the candidates otherwise."""
@@ -244,7 +244,7 @@ class _Growth:
                 candidates.append(self.order(branch))
             if holds is True:
                 break
-        return combine(candidates, self.start, lambda balls: _fold(balls, arb.union))
+        return extreme(candidates, self.start, Range.union)
 
     def _holds(self, condition: sympy.Basic) -> bool | None:
         if condition in (sympy.true, sympy.false):
@@ -252,18 +252,16 @@ class _Growth:
         if not isinstance(condition, sympy.core.relational.Relational):
             return None
         try:
-            ball = self.order(condition.lhs - condition.rhs).ball
+            sign = self.order(condition.lhs - condition.rhs).range.sign
         except Undecided:
             return None
-        if not (ball > 0 or ball < 0):
-            return None
-        return bool(condition.func(sympy.Integer(1 if ball > 0 else -1), 0))
+        return bool(condition.func(sympy.Integer(sign), 0)) if sign else None
 
     def _analytic(self, node: sympy.Expr) -> Order | None:
         """The bound u^m h of a subexpression that is smooth on 0 <= u <= 1/T, from its m-th derivative there."""
-        interval = arb(0).union(1 / self.start)
         if node.has(sympy.Piecewise):  # SymPy's derivative of it forgets jumps
             return None
+        interval = arb(0).union(1 / self.start)
         derivative = node
         for m in range(_MAX_VANISHING):
             try:
@@ -272,32 +270,12 @@ class _Growth:
                 return None
             if not ball.is_finite():
                 return None
-            at_zero = derivative.subs(self.variable, 0)
-            if not at_zero.is_zero:
-                return Order(arb(-m), arb(0), arb(0), ball / math.factorial(m))
+            if not derivative.subs(self.variable, 0).is_zero:
+                return Order(arb(-m), arb(0), arb(0), Range.of(ball / math.factorial(m)))
             derivative = derivative.diff(self.variable)
         return None
-
-
-def _power_of_nonnegative(power: arb) -> Callable[[arb], arb]:
-    def apply(ball: arb) -> arb:
-        if ball > 0:
-            return ball**power
-        if ball < 0:
-            return arb.nan()
-        upper = ball.upper()
-        return arb(0).union(upper**power if upper > 0 else arb(0))
-
-    return apply
 
 
 def _is_zero(ball: arb) -> bool:
     """Whether the ball is exactly zero (``!=`` of balls asks for certainty of the opposite)."""
     return bool(ball == 0)
-
-
-def _fold(balls: list[arb], op: Callable[[arb, arb], arb]) -> arb:
-    result = balls[0]
-    for ball in balls[1:]:
-        result = op(result, ball)
-    return result

@@ -1,15 +1,17 @@
-"""Two-sided growth bounds: f(t) = t^p exp(a t + b t^2) h(t) with h(t) in a known ball for all t >= T.
+"""Two-sided growth bounds: f(t) = t^p exp(a t + b t^2) h(t) with h(t) in a known interval for all t >= T.
 
 The arithmetic of such bounds proves how a function behaves at infinity, and, with t = 1/|x - x0|, at a
-finite point. A ball that excludes zero makes the bound two-sided, so that divergence can be proved too.
+finite point. An interval that excludes zero makes the bound two-sided, so that divergence can be proved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flint import arb
+
+from .ranges import Range
 
 #: added to an exponent when two of them are equal as far as their balls tell
 _NUDGE = arb(2) ** -30
@@ -21,31 +23,35 @@ class Undecided(Exception):
 
 @dataclass(frozen=True)
 class Order:
-    """The bound t^p exp(a t + b t^2) h, h in ``ball``, for all t >= the T that it was made for.
+    """The bound t^p exp(a t + b t^2) h, h in ``range``, for all t >= the T that it was made for.
+
+    ``diverges`` says that |f| is known to tend to infinity where the range alone does not show it.
 
     Examples
     --------
-    >>> line, wave = Order(arb(1), arb(0), arb(0), arb(1)), Order.bounded(arb(0, 1))
-    >>> line.times(wave).p, line.times(wave).is_two_sided
-    (1.00000000000000, False)
+    >>> line = Order(arb(1), arb(0), arb(0), Range.of(arb(1)))
+    >>> product = line.times(Order.bounded(Range.of(arb(-1), arb(1))))
+    >>> product.p, product.is_two_sided, line.tends_to_infinity
+    (1.00000000000000, False, True)
     """
 
     p: arb
     a: arb
     b: arb
-    ball: arb
+    range: Range
+    diverges: bool = False
 
     @classmethod
-    def bounded(cls, ball: arb) -> Order:
-        """A function whose values all lie in ``ball``."""
-        if not ball.is_finite():
+    def bounded(cls, values: Range) -> Order:
+        """A function whose values all lie in ``values``."""
+        if not values.is_finite:
             raise Undecided("unbounded")
-        return cls(arb(0), arb(0), arb(0), ball)
+        return cls(arb(0), arb(0), arb(0), values)
 
     @property
     def is_two_sided(self) -> bool:
         """Whether the bound holds from below too."""
-        return bool(self.ball > 0) or bool(self.ball < 0)
+        return self.range.sign != 0
 
     @property
     def trend(self) -> int:
@@ -59,34 +65,44 @@ class Order:
                 raise Undecided("sign of an exponent")
         return 0
 
+    @property
+    def tends_to_infinity(self) -> bool:
+        """Whether |f| is proved to tend to infinity."""
+        return self.diverges or (self.trend > 0 and self.is_two_sided)
+
+    @property
+    def _stays_away(self) -> bool:
+        return self.diverges or (self.trend >= 0 and self.is_two_sided)
+
     def scale(self, t: arb) -> arb:
         """The comparison function t^p exp(a t + b t^2) at ``t``."""
         return (t.log() * self.p + self.a * t + self.b * t * t).exp()
 
     def times(self, other: Order) -> Order:
         """Bound of the product."""
-        return Order(self.p + other.p, self.a + other.a, self.b + other.b, self.ball * other.ball)
+        kept = (self.diverges and other._stays_away) or (other.diverges and self._stays_away)
+        return Order(self.p + other.p, self.a + other.a, self.b + other.b, self.range * other.range, kept)
 
-    def to_power(self, exponent: arb, of_ball: Callable[[arb], arb]) -> Order:
-        """Bound of a power; ``of_ball`` applies the power to the ball."""
-        ball = of_ball(self.ball)
-        if not ball.is_finite():
+    def to_power(self, exponent: arb, values: Range | None) -> Order:
+        """Bound of a power, from the range of the power of h."""
+        if values is None or not values.is_finite:
             raise Undecided("a power of a function that may vanish")
-        return Order(self.p * exponent, self.a * exponent, self.b * exponent, ball)
+        grows = self.diverges and bool(exponent > 0)
+        return Order(self.p * exponent, self.a * exponent, self.b * exponent, values, grows)
 
-    def relative_to(self, top: Order, start: arb) -> arb:
-        """The ball of f / (comparison function of ``top``) for t >= ``start``; ``top`` must dominate."""
+    def ratio(self, top: Order, start: arb) -> Range:
+        """The range of the quotient of the comparison functions for t >= ``start``; ``top`` must dominate."""
         dp, da, db = self.p - top.p, self.a - top.a, self.b - top.b
         if dp == 0 and da == 0 and db == 0:
-            return self.ball
+            return Range.of(arb(1))
         # the logarithm of the ratio has derivative dp/t + da + 2 db t; it must not be positive after ``start``
         zero = arb(0)
         if not (db <= 0 and dp.max(zero) / start + da + 2 * db * start <= 0):
             raise Undecided("comparison of two growths needs a larger start")
-        top_ratio = (start.log() * dp + da * start + db * start * start).exp()
-        if not top_ratio.is_finite():
+        largest = (start.log() * dp + da * start + db * start * start).exp()
+        if not largest.is_finite():
             raise Undecided("comparison of two growths")
-        return self.ball * zero.union(top_ratio.upper())
+        return Range.of(zero, largest)
 
     def join(self, other: Order) -> Order:
         """Whichever comparison function grows faster; a little more than both where that cannot be told."""
@@ -95,34 +111,51 @@ class Order:
         for i, name in enumerate(names):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine > theirs:
-                return self._raised_to(exponents, self, names[i:])
+                return self._with_exponents(exponents, self, names[i:])
             if mine < theirs:
-                return self._raised_to(exponents, other, names[i:])
+                return self._with_exponents(exponents, other, names[i:])
             exponents.append(mine if mine - theirs == 0 else (mine.max(theirs) + _NUDGE).upper())
-        return Order(exponents[2], exponents[1], exponents[0], self.ball)
+        return Order(exponents[2], exponents[1], exponents[0], self.range)
 
     @staticmethod
-    def _raised_to(start: list[arb], rest: Order, names: tuple[str, ...]) -> Order:
+    def _with_exponents(start: list[arb], rest: Order, names: tuple[str, ...]) -> Order:
         b, a, p = [*start, *(getattr(rest, name) for name in names)]
-        return Order(p, a, b, rest.ball)
+        return Order(p, a, b, rest.range)
 
-    def values(self, start: arb) -> arb:
-        """A ball with all values for t >= ``start``; raises :class:`Undecided` for an unbounded function."""
+    def values(self, start: arb) -> Range:
+        """A range with all values for t >= ``start``; raises :class:`Undecided` for an unbounded function."""
         if self.trend > 0:
             raise Undecided("unbounded")
-        return self.relative_to(Order.bounded(arb(1)), start)
+        return self.range * self.ratio(Order.bounded(Range.of(arb(1))), start)
 
-    def lower_size(self, start: arb) -> arb:
-        """A lower bound of |f| for t >= ``start`` of a two-sided growing bound."""
-        rising = self.b >= 0 and self.a >= 0 and self.p >= 0
-        if not rising:
+    def least(self, start: arb) -> arb:
+        """A lower bound of |f| for t >= ``start`` of a two-sided bound that does not fall."""
+        if not (self.b >= 0 and self.a >= 0 and self.p >= 0):
             raise Undecided("growth that is not monotone")
-        return self.ball.abs_lower() * self.scale(start).lower()
+        return self.range.least * self.scale(start).lower()
 
 
-def combine(orders: list[Order], start: arb, op: Callable[[list[arb]], arb]) -> Order:
-    """Bound of ``op`` of several functions (a sum, a maximum, a union), positively homogeneous in them."""
+def total(orders: list[Order], start: arb) -> Order:
+    """Bound of a sum."""
+    result = _combined(orders, start, Range.__add__)
+    growing = [order for order in orders if order.tends_to_infinity]
+    if len(growing) == 1 and all(o.trend <= 0 for o in orders if o is not growing[0]):
+        return replace(result, diverges=True)
+    return result
+
+
+def extreme(orders: list[Order], start: arb, op: Callable[[Range, Range], Range]) -> Order:
+    """Bound of a maximum, a minimum, or of a function that agrees with one of several at each point."""
+    return _combined(orders, start, op)
+
+
+def _combined(orders: list[Order], start: arb, op: Callable[[Range, Range], Range]) -> Order:
     top = orders[0]
     for order in orders[1:]:
         top = top.join(order)
-    return Order(top.p, top.a, top.b, op([order.relative_to(top, start) for order in orders]))
+    result: Range | None = None
+    for order in orders:
+        scaled = order.range * order.ratio(top, start)
+        result = scaled if result is None else op(result, scaled)
+    assert result is not None
+    return Order(top.p, top.a, top.b, result)

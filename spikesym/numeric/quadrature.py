@@ -140,14 +140,14 @@ def _log_scale(integrand: Integrand) -> float:
     compiled = [(p, compile(p.expr, (X,), real=True)) for p in pieces]
     for probe in _PROBES:
         for piece, function in compiled:
-            if _end(piece.lower, -6.0) < probe < _end(piece.upper, 6.0):
+            if end_ball(piece.lower, -6.0) < probe < end_ball(piece.upper, 6.0):
                 value = abs(function(arb(probe)))
                 if value.is_finite():
                     largest = max(largest, log_upper(value) - probe * probe / 4)
     return largest if largest > -math.inf else 0.0
 
 
-def _end(end: Any, clip: float) -> arb:
+def end_ball(end: Any, clip: float) -> arb:
     """An endpoint as a ball; infinite ones are clipped."""
     if end in (sympy.oo, -sympy.oo):
         return arb(clip)
@@ -184,7 +184,7 @@ def tail_growth(expr: sympy.Expr, side: int, start: float) -> tuple[float, Order
     """The growth of F at side * infinity, and from where it holds."""
     problem = ""
     for candidate in _STARTS:
-        first = max(candidate, math.ceil(start) + 1.0)
+        first = max(candidate, start + (1.0 if candidate > _STARTS[0] else 0.0))
         try:
             return first, growth_at_infinity(expr, X, side, first)
         except Undecided as error:
@@ -194,13 +194,13 @@ def tail_growth(expr: sympy.Expr, side: int, start: float) -> tuple[float, Order
 
 def _log_tail(order: Order, r: float, radius: float) -> float:
     """log of int_R^inf |h| t^p exp(a t + b t^2 - t^2/(2(1+r))) dt, by the slope of its logarithm at R."""
-    if order.ball == 0:
+    if order.range.largest == 0:
         return -math.inf
     x, s = arb(radius), 1 / (1 + arb(r)) - 2 * order.b
     rate = s * x - order.a - order.p.max(arb(0)) / x
     if not rate > 0 or not s >= 0:
         return math.inf
-    size = order.ball.abs_upper() / rate
+    size = order.range.largest / rate
     exponent = order.p * x.log() + order.a * x - s * x * x / 2
     return log_upper(size) + float(exponent.upper()) + 1e-6
 
@@ -218,7 +218,7 @@ def _add_piece(
     panels: int,
 ) -> int:
     """Add the integral over one piece; returns how many panels are left."""
-    lower, upper = _end(piece.lower, -radius), _end(piece.upper, radius)
+    lower, upper = end_ball(piece.lower, -radius), end_ball(piece.upper, radius)
     if not lower < radius or not upper > -radius:
         return panels
     lower_is_end, upper_is_end = bool(lower > -radius), bool(upper < radius)
@@ -299,7 +299,7 @@ def _singular_chart(
     if not bound.p < 1 or not (bound.a == 0 and bound.b == 0):
         raise CertificationError(f"{str(expr)[:80]} is not integrable at {end}")
     mehler = mehler_bound(count, 0.0, 0.0)
-    log_size = log_upper(bound.ball.abs_upper()) + log_upper(1 / (1 - bound.p))
+    log_size = log_upper(bound.range.largest) + log_upper(1 / (1 - bound.p))
     budget = log_tolerance - mehler.log_factor(count - 1) - log_size
     exponent = min(-1.0, budget / float((1 - bound.p).lower()) / math.log(2))
     top = math.floor(math.log2(min(reach, room, 1.0)))
