@@ -86,6 +86,10 @@ class Entry:
     most: int = 1
 
 
+#: slope of ``leaky_relu`` where none is given
+_LEAKY_SLOPE = Rational(1, 100)
+
+
 def _phi(u: sympy.Expr) -> sympy.Expr:
     return (1 + erf(u / sqrt(2))) / 2
 
@@ -94,7 +98,7 @@ def _sigmoid(u: sympy.Expr) -> sympy.Expr:
     return 1 / (1 + exp(-u))
 
 
-def _leaky(u: sympy.Expr, slope: sympy.Expr = Rational(1, 100)) -> sympy.Expr:
+def _leaky(u: sympy.Expr, slope: sympy.Expr = _LEAKY_SLOPE) -> sympy.Expr:
     return slope * u + (1 - slope) * sympy.Max(0, u)
 
 
@@ -181,11 +185,8 @@ GREEK = frozenset(
         "sigma",
         "tau",
         "upsilon",
-        "phi",
-        "chi",
-        "psi",
-        "omega",
     ]
+    + ["phi", "chi", "psi", "omega"]
 )
 
 #: a free parameter must not be mistaken for a symbol of the theory that meets it in the same formula
