@@ -1,0 +1,161 @@
+"""A canonical form for dual activations: one coefficient for each transcendental factor and each radical."""
+
+from __future__ import annotations
+
+import itertools
+
+import sympy
+from sympy import I, Integer, asin, erf, exp
+
+from .dual_engine import BivariateNormal, root, tidy
+from .symbols import QP, Q, T
+
+_TRANSCENDENTAL = (asin, erf, exp, BivariateNormal, sympy.sinh, sympy.cosh, sympy.Abs, sympy.sign)
+_VARIABLES = (Q, QP, T)
+
+#: the discriminant q q' - t^2
+DELTA = sympy.Symbol("Delta", positive=True)
+
+
+def normalise(expr: sympy.Expr) -> sympy.Expr:
+    """Radicals and arguments of functions in lowest terms, from the inside out."""
+    return expr.replace(_needs_care, _with_care)
+
+
+def _needs_care(e: sympy.Basic) -> bool:
+    radical = isinstance(e, sympy.Pow) and e.exp.is_Rational and e.exp.q == 2
+    return (radical or isinstance(e, exp | erf | asin | BivariateNormal)) and e.has(*_VARIABLES)
+
+
+def _with_care(e: sympy.Expr) -> sympy.Expr:
+    if isinstance(e, sympy.Pow):
+        return root(e.base) ** e.exp.p if not e.base.is_Symbol else e
+    return e.func(*(tidy(a) for a in e.args))
+
+
+def present(expr: sympy.Expr) -> sympy.Expr:
+    """The canonical form.
+
+    Examples
+    --------
+    >>> w = sympy.sqrt(Q * QP - T**2)
+    >>> present((T**2 / w + w) / Q)
+    qp/sqrt(q*qp - t**2)
+    """
+    groups: dict[tuple[sympy.Expr, sympy.Expr], list[sympy.Expr]] = {}
+    for term in products(normalise(expr)):
+        factor, radical, coefficient = _split(term)
+        groups.setdefault((factor, radical), []).append(coefficient)
+    total = Integer(0)
+    for (factor, radical), coefficients in groups.items():
+        total += tidy(sympy.Add(*coefficients)) * factor * radical
+    return total
+
+
+def products(expr: sympy.Expr) -> list[sympy.Expr]:
+    """The sum as products, multiplying out only what holds a radical or a transcendental function.
+
+    SymPy's ``expand`` would also multiply out denominators, which hides common factors.
+    """
+    if _is_rational(expr):
+        return [expr]
+    if isinstance(expr, sympy.Add):
+        return [product for term in expr.args for product in products(term)]
+    if isinstance(expr, sympy.Mul):
+        lists = [products(factor) for factor in expr.args]
+        return [sympy.Mul(*choice) for choice in itertools.product(*lists)]
+    if isinstance(expr, sympy.Pow) and expr.exp.is_Integer and expr.exp > 1 and not _is_rational(expr.base):
+        parts = products(expr.base)
+        return [sympy.Mul(*choice) for choice in itertools.product(parts, repeat=int(expr.exp))]
+    return [expr]
+
+
+def _is_rational(expr: sympy.Expr) -> bool:
+    return bool(expr.is_rational_function(*_VARIABLES))
+
+
+def _split(term: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr, sympy.Expr]:
+    """The transcendental factor, the radical (powers 1/2 and -1/2) and the rational rest of a product."""
+    factor = radical = coefficient = Integer(1)
+    exponent = Integer(0)
+    for part in sympy.Mul.make_args(term):
+        base, order = part.as_base_exp()
+        if isinstance(part, exp) and (part.has(*_VARIABLES) or not part.has(I)):
+            exponent += part.args[0]
+        elif not part.has(*_VARIABLES):
+            coefficient *= part
+        elif isinstance(base, _TRANSCENDENTAL):
+            factor *= part
+        elif order.is_Rational and order.q == 2:
+            # odd powers share one radical, so that w and 1/w = w/w^2 are added up
+            half = sympy.Rational(1, 2) if base.is_Symbol and order > 0 else -sympy.Rational(1, 2)
+            radical *= base**half
+            coefficient *= base ** (order - half)
+        else:
+            coefficient *= part
+    return factor * exp(tidy(exponent)), radical, coefficient
+
+
+def hyperbolic(expr: sympy.Expr) -> sympy.Expr:
+    """Pairs of exponentials whose exponents differ in the sign of their odd part in t, as cosh and sinh.
+
+    This makes sums over complex exponents (sines, cosines) real, and keeps their relative accuracy at small t.
+    """
+    total = Integer(0)
+    by_exponent: dict[sympy.Expr, sympy.Expr] = {}
+    for term in products(expr):
+        exponent, coefficient = Integer(0), Integer(1)
+        for part in sympy.Mul.make_args(term):
+            if isinstance(part, exp) and part.has(*_VARIABLES):
+                exponent += part.args[0]
+            else:
+                coefficient *= part
+        exponent = tidy(exponent)
+        by_exponent[exponent] = by_exponent.get(exponent, Integer(0)) + coefficient
+    while by_exponent:
+        exponent, coefficient = by_exponent.popitem()
+        mirrored = tidy(exponent.subs(T, -T))
+        even, odd = tidy((exponent + mirrored) / 2), tidy((exponent - mirrored) / 2)
+        if odd == 0 or mirrored not in by_exponent:
+            total += _real(coefficient) * exp(exponent)
+            continue
+        other = by_exponent.pop(mirrored)
+        if odd.could_extract_minus_sign():
+            odd, coefficient, other = -odd, other, coefficient
+        plus, minus = _real(coefficient + other), _real(coefficient - other)
+        total += exp(even) * (plus * sympy.cosh(odd) + minus * sympy.sinh(odd))
+    return total
+
+
+def _real(coefficient: sympy.Expr) -> sympy.Expr:
+    if not coefficient.has(I):
+        return _factored(coefficient)
+    real, imaginary = sympy.expand_complex(coefficient).as_real_imag()
+    if sympy.simplify(imaginary) != 0:
+        raise ArithmeticError(f"an expectation of real functions is not real: {coefficient}")
+    return _factored(sympy.simplify(real))
+
+
+def _factored(expr: sympy.Expr) -> sympy.Expr:
+    return tidy(expr) if _is_rational(expr) else expr
+
+
+def in_discriminant(expr: sympy.Expr) -> sympy.Expr:
+    """Sums in q, q', t^2 that become sums of positive terms in q, q' and ``DELTA`` = q q' - t^2 are written so.
+
+    Evaluated in floating point such a sum has no cancellation as t approaches +-sqrt(q q').
+
+    Examples
+    --------
+    >>> in_discriminant(sympy.sqrt(1 + 2 * Q + 2 * QP + 4 * Q * QP - 4 * T**2))
+    sqrt(4*Delta + 2*q + 2*qp + 1)
+    """
+    return expr.replace(lambda e: isinstance(e, sympy.Add) and _is_rational(e) and e.has(T), _positive_sum)
+
+
+def _positive_sum(expr: sympy.Expr) -> sympy.Expr:
+    rewritten = sympy.expand(expr.subs(T**2, Q * QP - DELTA))
+    if rewritten.has(T):
+        return expr
+    signs = {term.as_coeff_Mul()[0].is_positive for term in sympy.Add.make_args(rewritten)}
+    return rewritten if len(signs) == 1 and None not in signs else expr
