@@ -162,6 +162,8 @@ class _Tape:
         if isinstance(node, sympy.hyper):
             return functions.hypergeometric(node, self.real), (*node.ap, *node.bq, node.argument)
         name = type(node).__name__
+        if name in ("HermiteProb", "hermite_prob") and node.args[0].is_Integer:
+            return functions.hermite(int(node.args[0])), (node.args[1],)
         if name in functions.REAL_ONLY:
             self._refuse_if_varying_complex(node)
             return _on_real_parts(functions.REAL_ONLY[name]), node.args

@@ -12,8 +12,6 @@ from typing import Any
 import sympy
 from flint import acb, arb, ctx
 
-from ..errors import CertificationError
-
 Ball = Any
 Op = Callable[..., Ball]
 
@@ -162,7 +160,6 @@ _SHARED: dict[tuple[str, int], Op] = {
         )
     ),
     ("erf2", 2): lambda analytic, a, b: b.erf() - a.erf(),
-    ("hermite_prob", 2): lambda analytic, n, x: _hermite_prob(n, x),
 }
 
 REAL: dict[tuple[str, int], Op] = {
@@ -198,6 +195,8 @@ COMPLEX: dict[tuple[str, int], Op] = {
         for name, (m, touches) in _BRANCHED.items()
     },
     ("log", 1): lambda analytic, z: z.log(analytic=analytic),
+    ("asin", 1): _guarded(lambda z: _arcsine(z), _cut_outside_real),
+    ("acos", 1): _guarded(lambda z: acb.pi() / 2 - _arcsine(z), _cut_outside_real),
 }
 
 #: functions of real arguments that are not analytic: enclosed on the reals, refused of a complex variable
@@ -235,15 +234,26 @@ def _fold(balls: Sequence[arb], op: Callable[[arb, arb], arb]) -> arb:
     return result
 
 
-def _hermite_prob(n: Ball, x: Ball) -> Ball:
-    """He_n(x) by recurrence; Arb's physicists' polynomial would need a scaling by sqrt(2)."""
-    degree = _small_integer(n)
-    if degree is None:
-        raise CertificationError("hermite_prob of a degree that is not a small integer")
-    previous, current = x * 0, x * 0 + 1
-    for k in range(degree):
-        previous, current = current, x * current - k * previous
-    return current
+def hermite(degree: int) -> Op:
+    """He_k by recurrence; Arb's physicists' polynomial would need a scaling by sqrt(2)."""
+
+    def op(analytic: bool, x: Ball) -> Ball:
+        previous, current = x * 0, x * 0 + 1
+        for k in range(degree):
+            previous, current = current, x * current - k * previous
+        return current
+
+    return op
+
+
+def _arcsine(z: acb) -> acb:
+    """asin, with the logarithmic form where Arb's own has no finite answer on a wide ball."""
+    value = z.asin()
+    if value.is_finite():
+        return value
+    if z.imag > 0:  # there i z and the root nearly cancel
+        return -_arcsine(-z)
+    return -acb(0, 1) * (acb(0, 1) * z + (1 - z * z).sqrt()).log()
 
 
 def integer_power(z: Ball, n: int) -> Ball:

@@ -173,6 +173,8 @@ class _Growth:
             return self._piecewise(node)
         if name in _BY_EXPONENTIALS and self.local is None:
             return self.order(node.rewrite(sympy.exp))
+        if name == "HermiteProb":
+            return self.order(node.doit())
         if name in _BY_QUOTIENT:
             return self.order(_BY_QUOTIENT[name](node.args[0]))
         if name == "log":

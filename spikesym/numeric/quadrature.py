@@ -70,15 +70,31 @@ class Integrand:
     @classmethod
     def of_expression(cls, expr: sympy.Expr) -> Integrand:
         """F given by one expression that is analytic on the whole line."""
-        piece = sympy.core.containers.Tuple(-sympy.oo, sympy.oo, expr)
-        return cls(lambda radius: [_Whole(*piece)], expr, expr)
+        return cls(lambda radius: [PlainPiece(-sympy.oo, sympy.oo, expr)], expr, expr)
 
 
 @dataclass(frozen=True)
-class _Whole:
+class PlainPiece:
+    """An interval with its expression."""
+
     lower: Any
     upper: Any
     expr: sympy.Expr
+
+
+def function_integrand(function: Any, of_piece: Callable[[sympy.Expr], sympy.Expr]) -> Integrand:
+    """The integrand made from a ScalarFunction by a map of expressions, such as squaring or differentiating."""
+    if not function.has_finite_breakpoints:
+        whole = of_piece(function.expr)
+        return Integrand(lambda radius: _mapped(function.pieces(radius), of_piece), whole, whole)
+    pieces = _mapped(function.pieces(), of_piece)
+    ends = [end_ball(piece.upper, 0.0) for piece in pieces[:-1]]
+    start = max((float(abs(end).upper()) for end in ends), default=0.0)
+    return Integrand(lambda radius: pieces, pieces[0].expr, pieces[-1].expr, start)
+
+
+def _mapped(pieces: Sequence[PieceLike], of_piece: Callable[[sympy.Expr], sympy.Expr]) -> list[PlainPiece]:
+    return [PlainPiece(piece.lower, piece.upper, of_piece(piece.expr)) for piece in pieces]
 
 
 def hermite_moments(integrand: Integrand, count: int, bits: int) -> list[arb]:
@@ -233,7 +249,7 @@ def _add_piece(
         (piece.lower, lower, 1, lower_is_end),
         (piece.upper, upper, -1, upper_is_end),
     ):
-        if inside and not _is_regular(plain, ball):
+        if inside and not is_regular(piece.expr, ball):
             chart, first, depth = _singular_chart(
                 piece.expr, end, ball, side, float(room), log_tolerance, errors, len(totals)
             )
@@ -268,11 +284,12 @@ def _add_piece(
     return panels
 
 
-def _is_regular(chart: Chart, end: arb) -> bool:
-    """Whether the function is analytic on some disc around the endpoint."""
+def is_regular(expr: sympy.Expr, end: arb) -> bool:
+    """Whether the expression (in X) is analytic on some disc around the point."""
+    function = compile(expr, (X,))
     for exponent in (4, 10, 20):
         disc = acb(end + arb(0, 2.0**-exponent), arb(0, 2.0**-exponent))
-        if chart.complex(disc, analytic=True).is_finite():
+        if function(disc, analytic=True).is_finite():
             return True
     return False
 

@@ -6,14 +6,12 @@ endpoints where the derivative keeps its sign. Beyond a radius the growth of F b
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import sympy
 from flint import arb, ctx
 
 from ..errors import CertificationError
 from ..symbolic.symbols import X
-from .arb_eval import compile
+from .arb_eval import Compiled, compile
 from .growth import order_at_point
 from .orders import Order, Undecided
 from .quadrature import Integrand, end_ball, tail_growth
@@ -113,7 +111,7 @@ class _Search:
 
     def over(self, integrand: Integrand, radius: float) -> None:
         """Branch and bound over [-radius, radius]."""
-        jobs: list[tuple[Callable[[arb], arb], Callable[[arb], arb], arb, arb]] = []
+        jobs: list[tuple[Compiled, Compiled, arb, arb]] = []
         for piece in integrand.pieces(radius):
             value = compile(piece.expr, (X,), real=True)
             slope = compile(piece.expr.diff(X), (X,), real=True)
@@ -138,9 +136,7 @@ class _Search:
             if not self.settles(ball):
                 jobs += [(value, slope, low, middle), (value, slope, middle, high)]
 
-    def _bound(
-        self, value: Callable[[arb], arb], slope: Callable[[arb], arb], low: arb, high: arb
-    ) -> tuple[arb, arb]:
+    def _bound(self, value: Compiled, slope: Compiled, low: arb, high: arb) -> tuple[arb, arb]:
         interval, middle = low.union(high), ((low + high) / 2).mid()
         ball, steepness, centre = value(interval), slope(interval), value(middle)
         if centre.is_finite():
