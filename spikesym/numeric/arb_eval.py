@@ -229,6 +229,8 @@ def _leaf(node: sympy.Basic, real: bool) -> Op | None:
         return lambda analytic: acb(0, 1)
     if isinstance(node, sympy.CRootOf):
         return lambda analytic: kind(_real_root(node))
+    if hasattr(node, "ball"):  # a root known by an enclosure of any precision
+        return lambda analytic: kind(node.ball(ctx.prec))
     constant = functions.CONSTANTS.get(type(node).__name__)
     if constant is not None:
         return lambda analytic: kind(constant())

@@ -13,7 +13,10 @@ from dataclasses import replace
 import sympy
 from flint import arb, ctx
 
+from ..budget import within
 from ..errors import CertificationError
+from ..symbolic.roots import IsolatedRoot
+from ..symbolic.symbols import X
 from .arb_eval import compile, evaluate
 from .orders import Order, Undecided, extreme, total
 from .ranges import Range
@@ -22,6 +25,9 @@ T = sympy.Symbol("t", positive=True)
 _Y = sympy.Symbol("y", real=True)
 _BITS = 80
 _MAX_VANISHING = 8
+_ZERO_BITS = 256
+_ZERO_BUDGET = 0.5
+_MOST_OPS = 120
 
 #: limits at minus and plus infinity of monotone bounded functions
 _LIMITS: dict[str, Callable[[], tuple[arb, arb]]] = {
@@ -58,7 +64,11 @@ def growth_at_infinity(expr: sympy.Expr, x: sympy.Symbol, side: int, start: floa
     >>> bound.p, bound.a, bound.range.high < 1.1
     (2.00000000000000, 0, True)
     """
-    return _Growth(arb(start), None).order_within(expr.subs(x, side * T))
+    growth, expr = _Growth(arb(start), None), expr.subs(x, side * T)
+    try:
+        return growth.order_within(growth.by_distance_to_limits(expr))
+    except Undecided:
+        return growth.order_within(expr)
 
 
 def order_at_point(expr: sympy.Expr, x: sympy.Symbol, point: sympy.Expr, side: int, reach: float) -> Order:
@@ -89,6 +99,27 @@ class _Growth:
             raise Undecided(str(error)) from None
         finally:
             ctx.prec = old
+
+    def by_distance_to_limits(self, expr: sympy.Expr) -> sympy.Expr:
+        """erf and tanh of arguments that grow written by what is missing to their limits, so that 1 - 1 cancels."""
+
+        def sign(argument: sympy.Expr) -> int:
+            try:
+                order = self.order_within(argument)
+                return order.range.sign if order.tends_to_infinity else 0
+            except Undecided:
+                return 0
+
+        def of_erf(w: sympy.Expr) -> sympy.Expr:
+            s = sign(w)
+            return s * (1 - sympy.erfc(s * w)) if s else sympy.erf(w)
+
+        def of_tanh(w: sympy.Expr) -> sympy.Expr:
+            s = sign(w)
+            return s * (1 - 2 / (sympy.exp(2 * s * w) + 1)) if s else sympy.tanh(w)
+
+        written = expr.replace(sympy.erf, of_erf).replace(sympy.tanh, of_tanh)
+        return sympy.expand(written) if written != expr and sympy.count_ops(written) < _MOST_OPS else written
 
     def order(self, node: sympy.Expr) -> Order:
         """The bound of a subexpression."""
@@ -272,10 +303,22 @@ class _Growth:
                 return None
             if not ball.is_finite():
                 return None
-            if not derivative.subs(self.variable, 0).is_zero:
+            if not _is_known_zero(derivative.subs(self.variable, 0)):
                 return Order(arb(-m), arb(0), arb(0), Range.of(ball / math.factorial(m)))
             derivative = derivative.diff(self.variable)
         return None
+
+
+def _is_known_zero(value: sympy.Expr) -> bool:
+    """Whether a constant is proved to be zero: by SymPy, or as the equation that defines a root."""
+    if value.is_zero is not None:
+        return bool(value.is_zero)
+    if any(value in (e := root.equation.subs(X, root), -e) for root in value.atoms(IsolatedRoot)):
+        return True
+    if not evaluate(value, _ZERO_BITS).contains(0):
+        return False
+    proved, _ = within(_ZERO_BUDGET, lambda: sympy.simplify(value.rewrite(sympy.exp)) == 0, False)
+    return bool(proved)
 
 
 def _is_zero(ball: arb) -> bool:

@@ -11,7 +11,7 @@ import sympy
 from flint import acb, arb, ctx
 
 from ..budget import within
-from ..errors import CertificationError, NotIntegrableError
+from ..errors import CertificationError, InputError, NotIntegrableError
 from ..symbolic.symbols import X
 from .arb_eval import compile
 from .quadrature import Integrand, end_ball, function_integrand, is_regular, point_order, tail_growth
@@ -60,14 +60,21 @@ def check_integrand(integrand: Integrand, where: str, name: str) -> None:
     ctx.prec = 64
     try:
         pieces = list(integrand.pieces(_COVER))
-        for piece in pieces:
-            _check_ends(piece, where, name)
+        for end, side, expr in _finite_ends(pieces):
+            _check_end(expr, end, side, where, name)
         for piece in pieces:
             _check_inside(piece, where, name)
         for side, expr in ((1, integrand.right), (-1, integrand.left)):
             _check_tail(expr, side, integrand.start, where, name)
     finally:
         ctx.prec = old
+
+
+def _finite_ends(pieces: list[Any]) -> list[tuple[Any, int, sympy.Expr]]:
+    """Endpoints with the side that a piece lies on, nearest to zero first: errors name that one."""
+    ends = [(e, side, p.expr) for p in pieces for e, side in ((p.lower, 1), (p.upper, -1))]
+    finite = [item for item in ends if item[0] not in (sympy.oo, -sympy.oo)]
+    return sorted(finite, key=lambda item: abs(float(end_ball(item[0], 0.0))))
 
 
 def _refuse(what: str, where: str) -> NotIntegrableError:
@@ -91,28 +98,24 @@ def _check_tail(expr: sympy.Expr, side: int, start: float, where: str, name: str
     raise _refuse(f"E[{name}^2] could not be shown to be finite: growth as {place}", where)
 
 
-def _check_ends(piece: Any, where: str, name: str) -> None:
-    """Singular endpoints: |x - x0|^(-p) is square integrable for p < 1/2."""
-    for end, side in ((piece.lower, 1), (piece.upper, -1)):
-        if end in (sympy.oo, -sympy.oo) or is_regular(piece.expr, end_ball(end, 0.0)):
-            continue
-        if _not_real_beside(piece, end, side):
-            continue  # said better by the check of the inside
-        try:
-            _, order = point_order(piece.expr, end, side)
-        except CertificationError as error:
-            raise _refuse(f"E[{name}^2] could not be shown to be finite: {error}", where) from None
-        flat = order.a == 0 and order.b == 0
-        if flat and 2 * order.p < 1:
-            continue
-        if order.is_two_sided and (2 * order.p >= 1 or not flat):
-            growth = (
-                f"{_distance(name, end)}^{_exponent(-2 * order.p)}" if flat else "the exponential of a pole"
-            )
-            raise _refuse(
-                f"E[{name}^2] is infinite: {name}^2 grows like {growth} at {name[-2]} = {end}", where
-            )
-        raise _refuse(f"E[{name}^2] could not be shown to be finite at {name[-2]} = {end}", where)
+def _check_end(expr: sympy.Expr, end: Any, side: int, where: str, name: str) -> None:
+    """A singular endpoint: |x - x0|^(-p) is square integrable for p < 1/2."""
+    ball = end_ball(end, 0.0)
+    beside = compile(expr, (X,), real=True)(ball + side * arb(2) ** -6)
+    if is_regular(expr, ball) or not beside.is_finite():
+        return  # where it is not real, the check of the inside says so
+    try:
+        _, order = point_order(expr, end, side)
+    except CertificationError as error:
+        raise _refuse(f"E[{name}^2] could not be shown to be finite: {error}", where) from None
+    flat = order.a == 0 and order.b == 0
+    if flat and 2 * order.p < 1:
+        return
+    at = f"{name[-2]} = {end}"
+    if not order.is_two_sided or (flat and not 2 * order.p >= 1):
+        raise _refuse(f"E[{name}^2] could not be shown to be finite at {at}", where)
+    growth = f"{_distance(name, end)}^{_exponent(-2 * order.p)}" if flat else "the exponential of a pole"
+    raise _refuse(f"E[{name}^2] is infinite: {name}^2 grows like {growth} at {at}", where)
 
 
 def _distance(name: str, end: sympy.Expr) -> str:
@@ -123,11 +126,6 @@ def _exponent(power: arb) -> str:
     whole = power.unique_fmpz()
     text = str(whole) if whole is not None else power.str(4, radius=False)
     return text if text.lstrip("-").isdigit() and not text.startswith("-") else f"({text})"
-
-
-def _not_real_beside(piece: Any, end: sympy.Expr, side: int) -> bool:
-    at = end_ball(end, 0.0) + side * arb(2) ** -6
-    return not compile(piece.expr, (X,), real=True)(at).is_finite()
 
 
 def _check_inside(piece: Any, where: str, name: str) -> None:
@@ -202,14 +200,15 @@ def parity(function: Any) -> str | None:
     if function.expr is None:
         return None
     candidates = {"even": 1, "odd": -1}
-    if not function.expr.free_symbols - {X}:
-        value = compile(function.expr, (X,), real=True)
-        for point in (arb("0.7310585"), arb("1.6180339"), arb("2.7182818"), arb("0.1414213")):
-            there, here = value(-point), value(point)
-            for name, sign in list(candidates.items()):
-                gap = there - sign * here
-                if gap.is_finite() and not gap.contains(0):
-                    del candidates[name]
+    # parameters get some admissible values here: one counterexample is enough
+    guesses = {v: sympy.Rational(7 + 3 * i, 11 + i) for i, v in enumerate(function.parameters)}
+    value = compile(function.expr.xreplace(guesses), (X,), real=True)
+    for point in (arb("0.7310585"), arb("1.6180339"), arb("2.7182818"), arb("0.1414213")):
+        there, here = value(-point), value(point)
+        for name, sign in list(candidates.items()):
+            gap = there - sign * here
+            if gap.is_finite() and not gap.contains(0):
+                del candidates[name]
     for name, sign in candidates.items():
         proved, _ = within(_PARITY_BUDGET, partial(_is_symmetric, function, sign), False)
         if proved:
@@ -219,8 +218,11 @@ def parity(function: Any) -> str | None:
 
 def _is_symmetric(function: Any, sign: int) -> bool:
     """Whether f(-x) = sign f(x), piece by mirrored piece (values at break points do not count)."""
+    whole = function.expr.subs(X, -X) - sign * function.expr
+    if whole == 0 or sympy.expand(whole) == 0:
+        return True
     if not function.has_finite_breakpoints:
-        return _vanishes(function.expr.subs(X, -X) - sign * function.expr)
+        return _vanishes(whole)
     pieces = list(function.pieces())
     for piece, mirror in zip(pieces, reversed(pieces), strict=True):
         if sympy.simplify(piece.lower + mirror.upper) not in (0, sympy.nan):
@@ -231,9 +233,19 @@ def _is_symmetric(function: Any, sign: int) -> bool:
 
 
 def _vanishes(expr: sympy.Expr) -> bool:
+    """Whether an analytic expression is identically zero: directly, or by its derivative and one value."""
+    if _reduces_to_zero(expr):
+        return True
+    if _reduces_to_zero(expr.diff(X)):
+        return any(expr.subs(X, point).is_zero for point in (0, 1))
+    return bool(sympy.simplify(expr) == 0)
+
+
+def _reduces_to_zero(expr: sympy.Expr) -> bool:
     if expr == 0 or sympy.expand(expr) == 0:
         return True
-    return bool(sympy.simplify(expr) == 0 or sympy.simplify(expr.rewrite(sympy.exp)) == 0)
+    numerator = sympy.fraction(sympy.together(expr.rewrite(sympy.exp)))[0]
+    return bool(sympy.expand(sympy.powsimp(sympy.expand(numerator))) == 0)
 
 
 # ---- Lipschitz constant and bound ----------------------------------------------------------------------------
@@ -271,14 +283,19 @@ def lipschitz(function: Any) -> Bound:
 
 
 def first_point_mass(function: Any, derivative: int) -> Any | None:
-    """Where the derivative of this order has a point mass, or None (looked for around zero)."""
+    """Where the derivative of this order has a point mass, or None (looked for around zero).
+
+    None too where one-sided limits are infinite: there the derivative is no function plus point masses,
+    which its growth at that point tells.
+    """
     if function.expr is None:
         return None
     radius = None if function.has_finite_breakpoints else _COVER
-    for point, weight, _ in function.derivative(derivative, radius).atoms:
-        if weight != 0:
-            return point
-    return None
+    try:
+        atoms = function.derivative(derivative, radius).atoms
+    except InputError:
+        return None
+    return next((atom.point for atom in atoms if atom.weight != 0), None)
 
 
 def _certified_supremum(function: Any, of_piece: Callable[[sympy.Expr], sympy.Expr], word: str) -> Bound:

@@ -6,6 +6,9 @@ endpoints where the derivative keeps its sign. Beyond a radius the growth of F b
 
 from __future__ import annotations
 
+import heapq
+from typing import Any
+
 import sympy
 from flint import arb, ctx
 
@@ -44,24 +47,33 @@ def supremum(integrand: Integrand, bits: int) -> arb:
     ctx.prec = bits + 30
     try:
         search = _Search(2.0**-bits)
-        known = [[_tail(integrand, side, start) for start in _STARTS] for side in (-1, 1)]
+        known = _tails(integrand)
         for tail in known:
             for _, low, _ in tail:
                 search.note(low)
-        problem = "the supremum is approached too slowly at infinity"
         for left, right in zip(*known, strict=True):
             # a tail that only the search of the middle can settle is tried after it
             attempt = search.copy()
-            try:
-                attempt.over(integrand, max(left[0], right[0]))
-            except CertificationError as error:
-                problem = str(error)
-                continue
+            attempt.over(integrand, max(left[0], right[0]))
             if attempt.settles(left[2]) and attempt.settles(right[2]):
                 return attempt.result()
-        raise CertificationError(problem)
+        raise CertificationError("the supremum is approached too slowly at infinity")
     finally:
         ctx.prec = old
+
+
+def _tails(integrand: Integrand) -> list[list[tuple[float, arb, arb]]]:
+    """Bounds of both tails from several starts; a proof that one is unbounded goes before any doubt."""
+    doubt: CertificationError | None = None
+    found = []
+    for side in (-1, 1):
+        try:
+            found.append([_tail(integrand, side, start) for start in _STARTS])
+        except CertificationError as error:
+            doubt = error
+    if doubt is not None:
+        raise doubt
+    return found
 
 
 def _tail(integrand: Integrand, side: int, start: float) -> tuple[float, arb, arb]:
@@ -125,16 +137,23 @@ class _Search:
             if low < high:
                 cuts = [low, *(arb(c) for c in _grid(radius) if low < c and c < high), high]
                 jobs += [(value, slope, cuts[i], cuts[i + 1]) for i in range(len(cuts) - 1)]
-        for value, _, low, high in jobs:
-            self.note(value(((low + high) / 2).mid()))
-        while jobs:
-            value, slope, low, high = jobs.pop()
-            self.count += 1
-            if self.count > _MOST_INTERVALS:
-                raise CertificationError("too many intervals in the search for the supremum")
-            ball, middle = self._bound(value, slope, low, high)
+        # the interval with the largest upper bound first: that raises the lower bound soonest
+        waiting: list[tuple[float, int, tuple[Compiled, Compiled, arb, arb], arb, arb]] = []
+        for job in jobs:
+            self._consider(job, waiting)
+        while waiting:
+            _, _, (value, slope, low, high), ball, middle = heapq.heappop(waiting)
             if not self.settles(ball):
-                jobs += [(value, slope, low, middle), (value, slope, middle, high)]
+                self._consider((value, slope, low, middle), waiting)
+                self._consider((value, slope, middle, high), waiting)
+
+    def _consider(self, job: tuple[Compiled, Compiled, arb, arb], waiting: list[Any]) -> None:
+        self.count += 1
+        if self.count > _MOST_INTERVALS:
+            raise CertificationError("too many intervals in the search for the supremum")
+        ball, middle = self._bound(*job)
+        if not self.settles(ball):
+            heapq.heappush(waiting, (-float(ball.abs_upper()), self.count, job, ball, middle))
 
     def _bound(self, value: Compiled, slope: Compiled, low: arb, high: arb) -> tuple[arb, arb]:
         interval, middle = low.union(high), ((low + high) / 2).mid()
