@@ -258,7 +258,7 @@ def by_stein(expr: sympy.Expr) -> sympy.Expr:
 
     def reduce(node: sympy.Expr) -> sympy.Expr:
         total = sympy.Integer(0)
-        for power, coefficient in _powers(node.integrand):
+        for power, coefficient in powers_of_zeta(node.integrand):
             plain = GaussianMean(coefficient, *node.variables)
             if power == 0:
                 total += _pull(plain)
@@ -274,7 +274,7 @@ def by_stein(expr: sympy.Expr) -> sympy.Expr:
     return expr.replace(GaussianMean, lambda *a: reduce(GaussianMean(*a)))
 
 
-def _powers(integrand: sympy.Expr) -> list[tuple[int, sympy.Expr]]:
+def powers_of_zeta(integrand: sympy.Expr) -> list[tuple[int, sympy.Expr]]:
     """Split an integrand by its explicit powers of zeta (those outside the activation and the link)."""
     mark = sympy.Dummy()
     hidden = integrand.replace(
