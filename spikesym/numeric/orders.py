@@ -92,7 +92,7 @@ class Order:
 
     def ratio(self, top: Order, start: arb) -> Range:
         """The range of the quotient of the comparison functions for t >= ``start``; ``top`` must dominate."""
-        dp, da, db = self.p - top.p, self.a - top.a, self.b - top.b
+        dp, da, db = (_difference(getattr(self, n), getattr(top, n)) for n in ("p", "a", "b"))
         if dp == 0 and da == 0 and db == 0:
             return Range.of(arb(1))
         # the logarithm of the ratio has derivative dp/t + da + 2 db t; it must not be positive after ``start``
@@ -133,6 +133,11 @@ class Order:
         if not (self.b >= 0 and self.a >= 0 and self.p >= 0):
             raise Undecided("growth that is not monotone")
         return self.range.least * self.scale(start).lower()
+
+
+def _difference(x: arb, y: arb) -> arb:
+    """x - y, exactly zero for one and the same number, whatever its radius."""
+    return arb(0) if x is y else x - y
 
 
 def total(orders: list[Order], start: arb) -> Order:
