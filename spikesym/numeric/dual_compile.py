@@ -40,13 +40,18 @@ class DualFunction:
 
     def __call__(self, q: Array, qp: Array, t: Array, delta: Array) -> Array:
         """Values at float64 arrays of one shape; ``delta`` is q q' - t^2, accurate where it is small."""
+        tiny = (q < _LEAST_VARIANCE) | (qp < _LEAST_VARIANCE)
         q, qp = np.maximum(q, _LEAST_VARIANCE), np.maximum(qp, _LEAST_VARIANCE)
-        floor = np.finfo(np.float64).tiny * 1e8
-        registers: list[Any] = [q, qp, t, np.maximum(delta, np.maximum(floor, 1e-200 * q * qp))]
+        if tiny.any():
+            t, delta = np.where(tiny, 0.0, t), np.where(tiny, q * qp, delta)
+        registers: list[Any] = [q, qp, t, np.maximum(delta, 1e-200 * q * qp)]
         with np.errstate(all="ignore"):
             for op, sources in self._tape:
                 registers.append(op(*[registers[i] for i in sources]))
-        return np.array(np.broadcast_to(registers[self._result], np.shape(t)), dtype=np.float64)
+        return np.array(
+            np.broadcast_to(registers[self._result], np.broadcast_shapes(q.shape, qp.shape, t.shape)),
+            dtype=np.float64,
+        )
 
     def _add(self, node: sympy.Basic) -> int:
         if node in self._index:

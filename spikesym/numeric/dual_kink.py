@@ -65,6 +65,20 @@ class AngularFunction:
             total += _horner(self.arc, cosine) * np.arctan2(cosine, sine)
         return total
 
+    def direct_of_cosine(self, cosine: Array, sine: Array) -> Array:
+        """The closed form in the float type given, away from theta = 0 and pi; lean, for matrices."""
+        total = np.zeros_like(cosine)
+        for power, coefficients in self.sines:
+            part = _horner(coefficients, cosine)
+            for _ in range(abs(power)):
+                part = part * sine if power > 0 else part / sine
+            total += part
+        if self.arc:
+            part = np.arcsin(cosine)
+            part *= _horner(self.arc, cosine)
+            total += part
+        return total
+
     def series(self, rest: Array) -> Array:
         """The power series in ``rest`` = pi - theta."""
         order, coefficients = self._series
@@ -140,7 +154,9 @@ def _expand_at_pi(expr: sympy.Expr) -> list[sympy.Expr]:
     x = sympy.Symbol("x")
     n = _SERIES_TERMS
     ring, gen = sympy.ring(x, sympy.QQ)
-    cosine = ring.from_dict({(k,): sympy.QQ((-1) ** (k // 2), int(sympy.factorial(k))) for k in range(0, n, 2)})
+    cosine = ring.from_dict(
+        {(k,): sympy.QQ((-1) ** (k // 2), int(sympy.factorial(k))) for k in range(0, n, 2)}
+    )
     sine = ring.from_dict({(k,): sympy.QQ((-1) ** (k // 2), int(sympy.factorial(k))) for k in range(1, n, 2)})
     total: list[sympy.Expr] = [Integer(0)] * n
     shifted = sympy.expand(expr.subs(_ANGLE, _ANGLE - pi / 2))
@@ -214,6 +230,19 @@ class KinkDual:
         for a, b, function in self.parts:
             with np.errstate(divide="ignore"):
                 total += root ** float(a) * root_p ** float(b) * function(cosine, sine)
+        return total
+
+    def of_cosine(self, cosine: Array, sine: Array, root: Array, root_p: Array) -> Array:
+        """Values on a block from cosines (n, m) and norms (n,), (m,), in the float type of the cosines."""
+        total = np.zeros_like(cosine)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for a, b, function in self.parts:
+                part = function.direct_of_cosine(cosine, sine)
+                if a:
+                    part *= (root ** float(a)).astype(cosine.dtype)[:, None]
+                if b:
+                    part *= (root_p ** float(b)).astype(cosine.dtype)[None, :]
+                total += part
         return total
 
 

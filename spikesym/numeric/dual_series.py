@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ _NODES = 16
 _REACH = 13.0
 _FARTHEST_REACH = 38.0
 _PANELS = (26, 52, 104, 208, 416, 832, 1664)
+_FEW_BREAKPOINTS = 3
+_GRADING = 6.0
+_GRADES = 14
 _TERMS = (32, 64, 128, 256, 512)
 _EPS = float(np.finfo(np.float64).eps)
 #: numbers of (variance, node, coefficient) triples held at once
@@ -69,9 +73,9 @@ class HermiteTable:
                 change = float(np.max(np.abs(current[0] - previous[0]) / scale, initial=0.0))
                 if change < 40 * _EPS:
                     break
-                self._panels = panels
+                # the next call starts here, and compares at least two levels
+                self._panels = min(panels, _PANELS[-2])
             previous = current
-        assert previous is not None
         return *current, change
 
     def _at(self, q: Array, count: int, panels: int) -> tuple[Array, Array]:
@@ -100,6 +104,15 @@ class HermiteTable:
                 previous, current = current, following
         return coefficients, squares
 
+    @cached_property
+    def _points(self) -> Array:
+        """The break points, approached geometrically (where there are few), for singularities such as |z|^(1/2)."""
+        points = np.array(self.breakpoints)
+        if not 0 < len(points) <= _FEW_BREAKPOINTS:
+            return points
+        steps = _GRADING ** -np.arange(1.0, _GRADES)
+        return np.concatenate([points, *(points + sign * step for sign in (-1, 1) for step in steps)])
+
     def _reach(self, q: Array) -> float:
         """Where the integrand of E f^2 has died out."""
         reach = _REACH
@@ -114,7 +127,7 @@ class HermiteTable:
     def _edges(self, q: Array, reach: float, panels: int) -> Array:
         """Panel edges for each variance: a uniform grid and the break points, in units of sqrt(q)."""
         grid = np.broadcast_to(np.linspace(-reach, reach, panels + 1), (len(q), panels + 1))
-        points = np.array(self.breakpoints)[None, :] / np.sqrt(np.maximum(q, 1e-300))[:, None]
+        points = self._points[None, :] / np.sqrt(np.maximum(q, 1e-300))[:, None]
         return np.sort(np.concatenate([grid, np.clip(points, -reach, reach)], axis=1), axis=1)
 
 
@@ -179,18 +192,22 @@ def series(first: HermiteTable, second: HermiteTable, q: Array, qp: Array, t: Ar
     return SeriesValues(total, tail + quadrature + 8 * _EPS * size, count)
 
 
-def plane(first: HermiteTable, second: HermiteTable, q: float, qp: float, cosine: float, sine: float) -> tuple[float, float]:
+def plane(
+    first: HermiteTable, second: HermiteTable, q: float, qp: float, cosine: float, sine: float
+) -> tuple[float, float]:
     """E[f(U) h(U')] by two nested rules, and the change when both are refined: for correlations close to +-1."""
     previous = value = np.nan
     for panels in (26, 52, 104, 208):
         outer, weights = _rule(first._edges(np.array([q]), _REACH, panels))
         x, w = outer[0], weights[0] * _density(outer[0])
         # U' = sqrt(q') (cosine x + sine y): break points in y
-        points = np.array(second.breakpoints)[None, :] / np.sqrt(max(qp, 1e-300)) - cosine * x[:, None]
+        points = second._points[None, :] / np.sqrt(max(qp, 1e-300)) - cosine * x[:, None]
         points = np.clip(points / max(sine, 1e-300), -_REACH, _REACH)
         grid = np.broadcast_to(np.linspace(-_REACH, _REACH, panels + 1), (len(x), panels + 1))
         y, v = _rule(np.sort(np.concatenate([grid, points], axis=1), axis=1))
-        inner = np.sum(second.function(np.sqrt(qp) * (cosine * x[:, None] + sine * y)) * _density(y) * v, axis=1)
+        inner = np.sum(
+            second.function(np.sqrt(qp) * (cosine * x[:, None] + sine * y)) * _density(y) * v, axis=1
+        )
         previous, value = value, float(np.sum(first.function(np.sqrt(q) * x) * w * inner))
         if abs(value - previous) <= 1e-14 * abs(value):
             break
