@@ -1,0 +1,91 @@
+"""What the theory says about the quantities that a simulation measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import CertificationError
+from ..model import Model
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A value of the theory, or the reason why there is none.
+
+    Attributes
+    ----------
+    value : float or None
+    reason : str
+        Empty where there is a value.
+    """
+
+    value: float | None
+    reason: str = ""
+
+
+def exact_covariance(model: Model) -> tuple[Reference, Reference]:
+    """The exact finite-size A and A + B of a model.
+
+    Raises :class:`~spikesym.errors.NotIntegrableError` where the theory has no finite A and B at all.
+
+    Examples
+    --------
+    >>> A, A_plus_B = exact_covariance(Model(d=60, n=120, m=90, eta=120))
+    >>> round(A_plus_B.value, 9)
+    8.44326565
+    """
+    from ..numeric.covariance import covariance
+
+    try:
+        result = covariance(model)
+    except CertificationError as error:
+        missing = Reference(None, str(error))
+        return missing, missing
+    A, B = _number(result, "A", "exact"), _number(result, "B", "exact")
+    if A is None or B is None:
+        missing = Reference(
+            None, "no exact finite-size value is known for this activation and initialisation"
+        )
+        return missing, missing
+    return Reference(A), Reference(A + B)
+
+
+def annealed_spike(model: Model) -> tuple[float, float, str]:
+    """A and B of a model in the best form there is, and that form's name (``exact`` or ``leading``)."""
+    from ..numeric.covariance import covariance
+
+    result = covariance(model)
+    for form in ("exact", "leading"):
+        A, B = _number(result, "A", form), _number(result, "B", form)
+        if A is not None and B is not None:
+            return A, B, form
+    raise AssertionError("the leading form has a value for every model with sizes")
+
+
+def leading_overlap(model: Model) -> Reference:
+    """alpha c_1^2 / (alpha c_1^2 + E y^2): the limit of <u, w*>^2 as n, m, d grow in proportion.
+
+    Examples
+    --------
+    >>> round(leading_overlap(Model(d=100, n=200, m=150, eta=100)).value, 12)
+    0.5
+    """
+    from ..gaussian import gaussian_data
+
+    model.require_sizes()
+    assert model.n is not None and model.d is not None
+    try:
+        link = gaussian_data(model.link, "link", model.parameters)
+        signal = model.n / model.d * float(link.coefficient(1)) ** 2
+        power = float(link.second_moment) + float(model.noise_var)
+    except CertificationError as error:
+        return Reference(None, str(error))
+    if signal + power == 0:
+        return Reference(None, "the labels are zero")
+    return Reference(signal / (signal + power))
+
+
+def _number(result: Any, quantity: str, form: str) -> float | None:
+    value = getattr(result, quantity)[form].value
+    return None if value is None else float(value)
