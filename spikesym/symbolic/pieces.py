@@ -18,7 +18,8 @@ from .roots import NoBall, enclose, sign_at, sign_of, sort_points
 from .symbols import X
 from .zeros import InfinitelyMany, Undecided, zeros
 
-_SWITCHES = (sympy.Abs, sympy.sign, sympy.Heaviside, sympy.Max, sympy.Min, sympy.Piecewise)
+#: functions that change their form where an argument vanishes
+SWITCHES = (sympy.Abs, sympy.sign, sympy.Heaviside, sympy.Max, sympy.Min, sympy.Piecewise)
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def _pieces(expr: sympy.Expr, radius: Rational | None) -> tuple[Piece, ...]:
 
 
 def _is_smooth(expr: sympy.Expr) -> bool:
-    return not expr.has(*_SWITCHES) and not any(True for _ in _singular_equations(expr))
+    return not expr.has(*SWITCHES) and not any(True for _ in _singular_equations(expr))
 
 
 def _continues(before: Piece, after: Piece, radius: Rational | None) -> bool:
@@ -163,7 +164,7 @@ def _strictly_between(points: list[sympy.Expr], lower: sympy.Expr, upper: sympy.
 def _switch_points(expr: sympy.Expr, radius: Rational | None) -> list[sympy.Expr]:
     points: list[sympy.Expr] = []
     for node in sympy.preorder_traversal(expr):
-        if isinstance(node, _SWITCHES) and node.has(X):
+        if isinstance(node, SWITCHES) and node.has(X):
             for equation in _switch_equations(node):
                 points += _zeros_of_pieces(equation, radius)
     return sort_points(points)
@@ -183,7 +184,7 @@ def _switch_equations(node: sympy.Expr) -> Iterator[sympy.Expr]:
 
 def _zeros_of_pieces(equation: sympy.Expr, radius: Rational | None) -> list[sympy.Expr]:
     """Zeros and break points of an expression that may itself have pieces."""
-    if not equation.has(*_SWITCHES):
+    if not equation.has(*SWITCHES):
         return zeros(equation, radius) + _singular_points(equation, radius)
     points: list[sympy.Expr] = []
     parts = _pieces(equation, radius)
@@ -230,7 +231,7 @@ def resolve(expr: sympy.Expr, lower: sympy.Expr, upper: sympy.Expr) -> sympy.Exp
         return _sign_at(part, sample)
 
     def visit(node: sympy.Basic) -> sympy.Basic:
-        if not node.has(X) or not node.has(*_SWITCHES):
+        if not node.has(X) or not node.has(*SWITCHES):
             return node
         if node not in known:
             known[node] = choose(node)
