@@ -14,7 +14,7 @@ import sympy
 from flint import arb, ctx
 
 from .budget import within
-from .errors import CertificationError, InputError, NotIntegrableError
+from .errors import CertificationError, InputError, NotIntegrableError, SpikesymError
 from .numeric import properties
 from .numeric.arb_eval import evaluate
 from .numeric.quadrature import function_integrand, hermite_moments
@@ -106,8 +106,17 @@ class Expectations:
     def _attempt(self, name: str, compute: Callable[[], Result]) -> Result | None:
         """A symbolic attempt within what is left of the budget."""
         start = time.perf_counter()
-        result, finished = within(self.left, compute, None)
-        self.left = max(0.0, self.left - (time.perf_counter() - start))
+        try:
+            result, finished = within(self.left, compute, None)
+        except SpikesymError:
+            raise
+        except Exception as error:  # whatever SymPy stumbles over: the certified number does not need it
+            self.warn(
+                f"the closed form of {name} failed ({type(error).__name__}); certified numbers are used"
+            )
+            return None
+        finally:
+            self.left = max(0.0, self.left - (time.perf_counter() - start))
         if not finished:
             what = f"the time budget of {self.budget:g} s for closed forms ran out at {name}"
             self.warn(f"{what}; certified numbers are used")

@@ -67,7 +67,7 @@ def gaussian_data(
     (sqrt(2)/(2*sqrt(pi)), 1/2, 1)
     >>> gaussian_data("tanh", "link").coefficient(1).text(20)
     '0.60570550960215882558'
-    >>> gaussian_data("exp(s**2/4)", "link")
+    >>> gaussian_data("exp(s**2/4)", "link")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
     spikesym.errors.NotIntegrableError: --link: E[g(s)^2] is infinite: ...

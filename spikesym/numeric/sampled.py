@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx
 
 from ..errors import InputError, NotIntegrableError
 
@@ -67,13 +67,19 @@ def sampled_moments(
     balls = []
     for k, (value, one, two, absolute) in enumerate(zip(values, first, second, size, strict=True)):
         radius = abs(one - float(value)) + abs(two - one) + 8 * _EPS * absolute + unresolved
-        norm = arb(math.factorial(k)).sqrt()
-        balls.append(arb(_as_arb(value), radius) * norm)
+        with ctx.workprec(128):
+            norm = arb(math.factorial(k)).sqrt()
+            balls.append(arb(_as_arb(value), radius) * norm)
     return balls
 
 
 def _as_arb(value: Any) -> arb:
-    return arb(str(value)).mid() if not isinstance(value, float) else arb(value)
+    if isinstance(value, float):
+        return arb(value)
+    import mpmath
+
+    with ctx.workprec(128):
+        return arb(mpmath.nstr(value, 36)).mid()
 
 
 @lru_cache(maxsize=8)
