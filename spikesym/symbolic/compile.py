@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -193,9 +194,9 @@ class _Compiled:
             for term in terms:
                 coefficient, function = term.as_coeff_Mul()
                 if isinstance(function, sympy.erf) and coefficient == number:
-                    built.append(self._of(function, lambda u, c=float(number): c * special.erfc(-u)))
+                    built.append(self._of(function, partial(_scaled_erfc, float(number))))
                 elif isinstance(function, sympy.exp) and coefficient == -number:
-                    built.append(self._of(function, lambda u, c=float(-number): c * np.expm1(u)))
+                    built.append(self._of(function, partial(_scaled_expm1, float(-number))))
                 else:
                     continue
                 terms = [t for t in terms if t is not number and t is not term]
@@ -286,7 +287,7 @@ def build_condition(
         return fold
     if type(node) not in _COMPARE:
         raise InputError(f"condition {node} is not an inequality", "Piecewise", "use < <= > >=")
-    compare, left, right = _COMPARE[type(node)], build(node.lhs), build(node.rhs)  # type: ignore[attr-defined]
+    compare, left, right = _COMPARE[type(node)], build(node.lhs), build(node.rhs)
     return lambda env: compare(left(env), right(env))
 
 
@@ -298,6 +299,14 @@ def constant(node: sympy.Expr) -> float:
     if not value.is_real:
         raise InputError(f"not a real constant: {node}", "expression", "keep to real numbers")
     return float(value)
+
+
+def _scaled_erfc(c: float, u: Array) -> Array:
+    return c * special.erfc(-u)
+
+
+def _scaled_expm1(c: float, u: Array) -> Array:
+    return c * np.expm1(u)
 
 
 def _integer_power(base: Array, p: int) -> Array:

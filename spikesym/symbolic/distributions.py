@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import sympy
@@ -70,7 +71,7 @@ def derivative(expr: sympy.Expr, order: int = 1, radius: Any = None) -> Distribu
 def _derivative(expr: sympy.Expr, order: int, radius: Any) -> Distribution:
     parts = pieces(expr, radius)
     atoms = []
-    for left, right in zip(parts[:-1], parts[1:], strict=True):
+    for left, right in pairwise(parts):
         for m in range(order):
             weight = jump(left.expr.diff(X, m), right.expr.diff(X, m), right.lower)
             if weight != 0:

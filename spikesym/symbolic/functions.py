@@ -221,8 +221,8 @@ def idempotent_steps(expr: sympy.Expr) -> sympy.Expr:
 
     Examples
     --------
-    >>> idempotent_steps(sympy.Heaviside(X)**3 + sympy.sign(X)**4 * sympy.sign(X - 1)**5)
-    sign(x - 1) + Heaviside(x)
+    >>> idempotent_steps(sympy.Heaviside(X)**3), idempotent_steps(sympy.sign(X)**4 * sympy.sign(X - 1)**5)
+    (Heaviside(x), sign(x - 1))
     """
 
     def reduce(power: sympy.Pow) -> sympy.Expr:

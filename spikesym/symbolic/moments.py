@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 import sympy
 from sympy import I, Integer, oo
@@ -31,7 +32,7 @@ __all__ = [
     "piece_terms",
 ]
 
-Function = ScalarFunction | sympy.Expr
+Function = Any  # ScalarFunction or SymPy expression in X
 
 _MAX_K = 1000
 

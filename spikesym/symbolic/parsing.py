@@ -13,9 +13,7 @@ import ast
 import difflib
 import math
 import re
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NoReturn
 
@@ -23,8 +21,10 @@ import sympy
 from sympy import Integer, Rational, Symbol
 
 from ..budget import within
-from ..errors import InputError, ParseError
+from ..errors import InputError
+from .bounds import Node, OutOfBounds, checked_degree, checked_value, combined, power, rational_literal
 from .symbols import X
+from .syntax import checked_text, refuse, syntax_tree
 from .vocabulary import (
     BARE,
     CONSTANTS,
@@ -38,30 +38,11 @@ from .vocabulary import (
     hermite_polynomial,
 )
 
-MAX_LENGTH = 2000
-MAX_DEPTH = 40
-MAX_NODES = 1500
-MAX_DIGITS = 100
-MAX_DECIMAL_EXPONENT = 300
-MAX_EXPONENT = 1000
-MAX_DEGREE = 2000
-MAX_BITS = 12000
 MAX_PARAMETERS = 8
-_LARGEST, _SMALLEST = 1e300, 1e-300
 _SECONDS = 3.0
 
-_LITERAL = re.compile(r"(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?")
 _FREE_NAME = re.compile(r"[A-Za-z](_?\d{1,3})?")
-_ALLOWED_CHARACTERS = re.compile(r"[A-Za-z0-9_+\-*/^().,<>=!&| \t\r\n]*")
-
-
-@dataclass(frozen=True)
-class _Node:
-    """A subexpression: its float value where it is a constant, and a bound of its degree."""
-
-    expr: sympy.Expr
-    value: float | None
-    degree: int
+_OPERATORS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 
 def parse_expression(
@@ -127,11 +108,22 @@ def parse_keeping_hermite(
     """As :func:`parse_expression`, with He_k(u) kept as one node for stable evaluation."""
     check_parameter_names(parameters or {})
     parser = _Parser(text, variable, where, dict(parameters or {}), allow_parameters)
-    expr, done = within(_SECONDS, parser.expression, None)
+    try:
+        expr, done = within(_SECONDS, parser.expression, None)
+    except (
+        ArithmeticError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+        NotImplementedError,
+    ) as error:
+        if isinstance(error, InputError):
+            raise
+        # SymPy's own objections, such as a comparison of numbers that are not real
+        refuse(where, f"not a real function ({type(error).__name__})", "write it in simpler terms")
     if not done or expr is None:
-        raise ParseError(
-            f"too complicated: not read within {_SECONDS:g} s", where, "write it in simpler terms"
-        )
+        refuse(where, f"too complicated: not read within {_SECONDS:g} s", "write it in simpler terms")
     return expr
 
 
@@ -150,67 +142,16 @@ class _Parser:
     def __init__(
         self, text: str, variable: str, where: str, parameters: dict[str, Fraction], allow: bool
     ) -> None:
-        if not isinstance(text, str):
-            raise ParseError(f"not text: {type(text).__name__}", where, "give an expression such as tanh(s)")
         self.where, self.variable, self.parameters, self.allow = where, variable, parameters, allow
-        self.text = self._checked(text)
+        self.text = checked_text(text, variable, where)
         self.seen_variables: set[str] = set()
         self.free: set[str] = set()
 
     def fail(self, what: str, remedy: str, node: ast.AST | None = None) -> NoReturn:
-        column = getattr(node, "col_offset", None)
-        place = "" if column is None else f" at column {column + 1}"
-        raise ParseError(what + place, self.where, remedy)
-
-    # ---- the text and its tree -----------------------------------------------------------------------------
-
-    def _checked(self, text: str) -> str:
-        if len(text) > MAX_LENGTH:
-            self.fail(f"{len(text)} characters long", f"at most {MAX_LENGTH} characters are read")
-        folded = re.sub(r"[\t\r\n]", " ", text).strip()
-        if not folded:
-            self.fail("empty", f"give a name such as relu or an expression in {self.variable}")
-        if not _ALLOWED_CHARACTERS.fullmatch(folded):
-            bad = next(c for c in folded if not _ALLOWED_CHARACTERS.fullmatch(c))
-            self.fail(
-                f"character {bad!a} at column {folded.index(bad) + 1}",
-                "write with ASCII letters, digits and + - * / ** ( ) , < > only",
-            )
-        depth = deepest = 0
-        for character in folded:
-            depth += (character == "(") - (character == ")")
-            deepest = max(deepest, depth)
-        if deepest > MAX_DEPTH:
-            self.fail(f"{deepest} nested parentheses", f"at most {MAX_DEPTH} are read")
-        return folded
-
-    def _tree(self) -> ast.expr:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(self.text, mode="eval").body
-        except SyntaxError as error:
-            place = f" at column {error.offset}" if error.offset else ""
-            remedy = "write products as 2*s and powers as s**2"
-            if re.search(r"\blambda\b", self.text):
-                remedy = "lambda is a reserved word; write an expression, and name a parameter lam"
-            self.fail(f"not an expression{place}", remedy)
-        except (RecursionError, MemoryError, ValueError):
-            self.fail("nested too deeply", f"at most {MAX_DEPTH} levels are read")
-        level, nodes = [tree], 0
-        for _ in range(4 * MAX_DEPTH):
-            nodes += len(level)
-            level = [child for node in level for child in ast.iter_child_nodes(node)]  # type: ignore[misc]
-            if not level:
-                break
-        if level or nodes > MAX_NODES:
-            self.fail(
-                "too many nested operations", f"at most {4 * MAX_DEPTH} levels and {MAX_NODES} terms are read"
-            )
-        return tree
+        refuse(self.where, what, remedy, node)
 
     def expression(self) -> sympy.Expr:
-        tree = self._tree()
+        tree = syntax_tree(self.text, self.where)
         if isinstance(tree, ast.Name) and (tree.id in BARE or hermite_degree(tree.id) is not None):
             tree = ast.copy_location(
                 ast.Call(tree, [_at(ast.Name(self.variable, ast.Load()), tree)], []), tree
@@ -226,17 +167,23 @@ class _Parser:
 
     # ---- expressions ---------------------------------------------------------------------------------------
 
-    def visit(self, node: ast.AST) -> _Node:
+    def visit(self, node: ast.AST) -> Node:
         """The value of a subexpression."""
+        try:
+            return self._visit(node)
+        except OutOfBounds as fault:
+            self.fail(fault.what, fault.remedy, node)
+
+    def _visit(self, node: ast.AST) -> Node:
         if isinstance(node, ast.Constant):
-            return self._number(node)
+            return self._rational(rational_literal(self.text[node.col_offset : node.end_col_offset]))
         if isinstance(node, ast.Name):
             return self._name(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
             inner = self.visit(node.operand)
             if isinstance(node.op, ast.UAdd):
                 return inner
-            return _Node(-inner.expr, None if inner.value is None else -inner.value, inner.degree)
+            return Node(-inner.expr, None if inner.value is None else -inner.value, inner.degree)
         if isinstance(node, ast.BinOp):
             return self._operation(node)
         if isinstance(node, ast.Call):
@@ -248,56 +195,21 @@ class _Parser:
         kind = type(node).__name__
         self.fail(f"{kind} is not part of the language", "write numbers, names, + - * / ** and calls", node)
 
-    def _number(self, node: ast.Constant) -> _Node:
-        literal = self.text[node.col_offset : node.end_col_offset]
-        match = _LITERAL.fullmatch(literal)
-        if isinstance(node.value, bool) or not match:
-            self.fail(f"not a number: {literal[:40]!r}", "write decimals such as 0.3, 3/10 or 1e-3", node)
-        digits, exponent = match.group(1), match.group(2) or "0"
-        if len(digits) > MAX_DIGITS or len(exponent) > 5 or abs(int(exponent)) > MAX_DECIMAL_EXPONENT:
-            self.fail(
-                f"number too long: {literal[:20]}",
-                f"at most {MAX_DIGITS} digits and exponents up to {MAX_DECIMAL_EXPONENT}",
-                node,
-            )
-        return self._rational(Fraction(literal), node)
+    def _rational(self, number: Fraction) -> Node:
+        return Node(Rational(number.numerator, number.denominator), checked_value(lambda: float(number)), 0)
 
-    def _rational(self, number: Fraction, node: ast.AST) -> _Node:
-        return self._constant(Rational(number.numerator, number.denominator), lambda: float(number), node)
-
-    def _constant(self, expr: sympy.Expr, estimate: object, node: ast.AST) -> _Node:
-        """A constant whose float value is checked before anything is built on it."""
-        return _Node(expr, self._estimate(estimate, node), 0)
-
-    def _estimate(self, estimate: object, node: ast.AST) -> float:
-        try:
-            value = estimate()  # type: ignore[operator]
-        except (ValueError, ZeroDivisionError):
-            self.fail(
-                "a constant that is not a real number", "no division by 0, no root or log below 0", node
-            )
-        except OverflowError:
-            value = math.inf
-        if isinstance(value, complex) or math.isnan(value):
-            self.fail(
-                "a constant that is not a real number", "no division by 0, no root or log below 0", node
-            )
-        if value and not _SMALLEST < abs(value) < _LARGEST:
-            self.fail("a constant outside 1e-300 ... 1e300", "scale the expression", node)
-        return float(value)
-
-    def _name(self, node: ast.Name) -> _Node:
+    def _name(self, node: ast.Name) -> Node:
         name = node.id
         if name == self.variable or name == "x":
             self.seen_variables.add(name)
             if len(self.seen_variables) > 1:
                 self.fail(f"both {self.variable} and x", f"write {self.variable} throughout", node)
-            return _Node(X, None, 1)
+            return Node(X, None, 1)
         if name in self.parameters:
-            return self._rational(self.parameters[name], node)
+            return self._rational(self.parameters[name])
         if name in CONSTANTS:
             expr, value = CONSTANTS[name]
-            return _Node(expr, value, 0)
+            return Node(expr, value, 0)
         if name in VARIABLES:
             self.fail(f"variable {name!r}", f"the variable here is {self.variable}", node)
         if name in FUNCTIONS or hermite_degree(name) is not None:
@@ -317,7 +229,7 @@ class _Parser:
         self.free.add(name)
         if len(self.free) > MAX_PARAMETERS:
             self.fail(f"more than {MAX_PARAMETERS} free parameters", "give values by --set", node)
-        return _Node(Symbol(name, real=True), None, 1)
+        return Node(Symbol(name, real=True), None, 1)
 
     def _unknown(self, name: str, node: ast.AST) -> NoReturn:
         known = [*FUNCTIONS, *CONSTANTS, "Piecewise", "he2", *self.parameters]
@@ -330,58 +242,19 @@ class _Parser:
             remedy = f"the variable is {self.variable}; give a parameter by --set {name[:20]}=..."
         self.fail(f"unknown name {name[:40]!r}", remedy, node)
 
-    def _operation(self, node: ast.BinOp) -> _Node:
+    def _operation(self, node: ast.BinOp) -> Node:
         if isinstance(node.op, ast.BitXor):
             self.fail("the operator ^", "write powers with **", node)
-        if not isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow):
+        if not isinstance(node.op, ast.Pow) and type(node.op) not in _OPERATORS:
             self.fail(f"the operator {type(node.op).__name__}", "write with + - * / and **", node)
         left, right = self.visit(node.left), self.visit(node.right)
         if isinstance(node.op, ast.Pow):
-            return self._power(left, right, node)
-        a, b = left.value, right.value
-        if isinstance(node.op, ast.Div) and (b == 0 or right.expr == 0):
-            self.fail("division by zero", "check the denominator", node)
-        if isinstance(node.op, ast.Add | ast.Sub):
-            sign = 1 if isinstance(node.op, ast.Add) else -1
-            expr, degree = left.expr + sign * right.expr, max(left.degree, right.degree)
-            value = None if a is None or b is None else self._estimate(lambda: a + sign * b, node)
-        else:
-            product = isinstance(node.op, ast.Mult)
-            expr = left.expr * right.expr if product else left.expr / right.expr
-            degree = self._degree(left.degree + right.degree, node)
-            value = None
-            if a is not None and b is not None:
-                value = self._estimate(lambda: a * b if product else a / b, node)
-        return _Node(expr, value, degree)
-
-    def _degree(self, degree: float, node: ast.AST) -> int:
-        if degree > MAX_DEGREE:
-            self.fail(f"degree above {MAX_DEGREE}", "lower the powers", node)
-        return math.ceil(degree)
-
-    def _power(self, base: _Node, exponent: _Node, node: ast.AST) -> _Node:
-        a, p = base.value, exponent.value
-        if p is not None and abs(p) > MAX_EXPONENT:
-            self.fail("exponent too large", f"exponents up to {MAX_EXPONENT} are read", node)
-        if p is None:
-            if a is None or a <= 0:
-                remedy = "write exp(s*log(...)) of a positive quantity"
-                if exponent.expr.has(X) or base.expr.is_nonnegative is not True:
-                    self.fail("a power with a varying exponent", remedy, node)
-            return _Node(base.expr**exponent.expr, None, base.degree + 1)
-        if a is not None:
-            value = self._estimate(lambda: a**p, node)
-            if base.expr.is_Rational and exponent.expr.is_Rational:
-                bits = max(int(base.expr.p).bit_length(), int(base.expr.q).bit_length())
-                if bits * abs(p) > MAX_BITS:
-                    self.fail("power too large", f"at most {MAX_BITS} binary digits", node)
-            return _Node(base.expr**exponent.expr, value, 0)
-        degree = self._degree(base.degree * max(1.0, abs(p)), node)
-        return _Node(base.expr**exponent.expr, None, degree)
+            return power(left, right, lambda e: e.has(X))
+        return combined(left, _OPERATORS[type(node.op)], right)
 
     # ---- calls ---------------------------------------------------------------------------------------------
 
-    def _call(self, node: ast.Call) -> _Node:
+    def _call(self, node: ast.Call) -> Node:
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             self.fail("keyword or starred arguments", "give plain arguments", node)
         if not isinstance(node.func, ast.Name):
@@ -400,32 +273,31 @@ class _Parser:
         arguments = [self.visit(a) for a in node.args]
         if name == "leaky_relu" and len(arguments) == 1 and X not in arguments[0].expr.free_symbols:
             # leaky_relu(0.1) is the function of that slope, as a name would be
-            arguments = [_Node(X, None, 1), arguments[0]]
+            arguments = [Node(X, None, 1), arguments[0]]
         if not entry.least <= len(arguments) <= entry.most:
             wanted = f"{entry.least}" if entry.least == entry.most else f"{entry.least} to {entry.most}"
             self.fail(f"{name} takes {wanted} arguments, got {len(arguments)}", "count the commas", node)
         values = [a.value for a in arguments]
         value = None
         if None not in values:
-            value = self._estimate(lambda: entry.estimate(*values), node)
-        return _Node(entry.build(*[a.expr for a in arguments]), value, max(a.degree for a in arguments))
+            value = checked_value(lambda: entry.estimate(*values))
+        return Node(entry.build(*[a.expr for a in arguments]), value, max(a.degree for a in arguments))
 
-    def _hermite(self, k: int, node: ast.Call) -> _Node:
+    def _hermite(self, k: int, node: ast.Call) -> Node:
         if k > MAX_HERMITE:
             self.fail(f"Hermite degree above {MAX_HERMITE}", f"he0 to he{MAX_HERMITE} have names", node)
         if len(node.args) != 1:
             self.fail(f"he{k} takes 1 argument, got {len(node.args)}", f"write he{k}({self.variable})", node)
         argument = self.visit(node.args[0])
-        degree = self._degree(k * argument.degree, node)
+        degree = checked_degree(k * argument.degree)
         if argument.value is None:
-            return _Node(HermiteProb(Integer(k), argument.expr), None, degree)
-        self._estimate(
-            lambda: (1.0 + abs(argument.value or 0.0)) ** k * math.sqrt(math.factorial(min(k, 160))), node
-        )
+            return Node(HermiteProb(Integer(k), argument.expr), None, degree)
+        # bounded before the polynomial of a number is computed
+        checked_value(lambda: (1 + abs(argument.value or 0)) ** k * math.sqrt(math.factorial(min(k, 160))))
         expr = hermite_polynomial(k, argument.expr)
-        return self._constant(expr, lambda: float(expr), node)
+        return Node(expr, checked_value(lambda: float(expr)), 0)
 
-    def _piecewise(self, node: ast.Call) -> _Node:
+    def _piecewise(self, node: ast.Call) -> Node:
         remedy = "write Piecewise((s, s > 0), (0, True))"
         if not node.args or len(node.args) > 50:
             self.fail(
@@ -441,7 +313,7 @@ class _Parser:
         expr = sympy.Piecewise(*branches)
         if expr.has(sympy.nan):
             self.fail("a Piecewise that leaves gaps", "end it with (value, True)", node)
-        return _Node(expr, None, degree)
+        return Node(expr, None, degree)
 
     def _condition(self, node: ast.AST) -> sympy.Basic:
         """A truth value, an inequality, a chain of them, or a combination by and, or, not."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import sympy
@@ -125,11 +126,11 @@ def _pieces(expr: sympy.Expr, radius: Rational | None) -> tuple[Piece, ...]:
     first, last = (-oo, oo) if radius is None or _is_smooth(expr) else (-radius, radius)
     ends = [first, *_strictly_between(_switch_points(expr, radius), first, last), last]
     found: list[Piece] = []
-    for lower, upper in zip(ends[:-1], ends[1:], strict=True):
+    for lower, upper in pairwise(ends):
         resolved = resolve(expr, lower, upper)
         singular = _strictly_between(_singular_points(resolved, radius), lower, upper)
         cuts = [lower, *singular, upper]
-        for i, (low, high) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+        for i, (low, high) in enumerate(pairwise(cuts)):
             piece = Piece(low, high, resolved)
             if i == 0 and found and _continues(found[-1], piece, radius):
                 found[-1] = Piece(found[-1].lower, high, found[-1].expr)

@@ -124,6 +124,11 @@ class IsolatedRoot(AtomicExpr):
     0.73908513321516064166
     """
 
+    equation: sympy.Expr
+    lower: Rational
+    upper: Rational
+    _balls: dict[int, arb]
+
     is_real = True
     is_extended_real = True
     is_finite = True
@@ -135,7 +140,7 @@ class IsolatedRoot(AtomicExpr):
         """The zero of ``equation`` in (lower, upper), which the caller has proved to be unique and simple."""
         self = AtomicExpr.__new__(cls)
         self.equation, self.lower, self.upper = equation, lower, upper
-        self._balls: dict[int, arb] = {}
+        self._balls = {}
         return self
 
     def __getnewargs__(self) -> tuple[Any, ...]:

@@ -45,6 +45,7 @@ class ScaledEvaluator:
         self.expr = expr
 
     def __call__(self, x: Array) -> Array:
+        """The values, infinite only where they are out of range."""
         with np.errstate(all="ignore"):
             return np.broadcast_to(self._evaluate(self.expr, x).value, x.shape)
 

@@ -166,28 +166,11 @@ BARE = frozenset(name for names in _UNARY for name in names) | {"leaky_relu"}
 VARIABLES = ("s", "z", "x")
 
 GREEK = frozenset(
-    [
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "epsilon",
-        "zeta",
-        "eta",
-        "theta",
-        "iota",
-        "kappa",
-        "mu",
-        "nu",
-        "xi",
-        "omicron",
-        "rho",
-        "sigma",
-        "tau",
-        "upsilon",
-    ]
-    + ["phi", "chi", "psi", "omega"]
-)
+    (
+        "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "mu", "nu", "xi",
+        "omicron", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
+    )
+)  # fmt: skip
 
 #: a free parameter must not be mistaken for a symbol of the theory that meets it in the same formula
 TAKEN = frozenset(

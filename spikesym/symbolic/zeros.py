@@ -166,6 +166,7 @@ class _Solver:
         return [z for z in found if self._is_inside(z)]
 
     def _range(self, inner: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
+        assert self.radius is not None
         with ctx.workprec(64):
             window = enclose(-self.radius).union(enclose(self.radius))
             try:
@@ -281,7 +282,7 @@ def _sign(number: sympy.Expr) -> int:
 
 def _floor(number: sympy.Expr) -> int:
     with ctx.workprec(128):
-        return int(math.floor(float(enclose(number).mid())))
+        return math.floor(float(enclose(number).mid()))
 
 
 def _root_in(equation: sympy.Expr, ball: arb) -> IsolatedRoot:
