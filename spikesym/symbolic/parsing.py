@@ -233,7 +233,7 @@ class _Parser:
 
     def _unknown(self, name: str, node: ast.AST) -> NoReturn:
         known = [*FUNCTIONS, *CONSTANTS, "Piecewise", "he2", *self.parameters]
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6) or difflib.get_close_matches(
+        close = [n for n in known if n.lower() == name.lower()] or difflib.get_close_matches(
             name.lower(), known, n=1, cutoff=0.6
         )
         if close:
