@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..numeric.kernel import Kernel
 from .batch import Batch
 from .gradient import DEFAULT_MEMORY
-from .kernels import Dual, FeatureKernel, batch_covariance, fast_dual, spiked_factor, square_root
+from .kernels import MappedKernel, batch_covariance, spiked_factor
 from .network import Experiment, Network, TrainedNetwork
 from .ridge import RidgePath
 from .streams import Role, Trial, fill_normal
@@ -23,6 +24,32 @@ METHODS = {
     "random_features": "random features (no step)",
 }
 _NETWORKS = ("network", "random_features")
+#: how the ridge of a fit is chosen among the candidates
+RIDGE_RULES = {
+    "leave-one-out": "least leave-one-out error on the training samples, in closed form",
+    "oracle": "least error on the test points themselves (a lower bound, no method)",
+}
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is fitted and tested in every trial.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Numbers of fresh samples, ascending.
+    test_points : int
+    ridges : tuple of float
+        Candidates.
+    rule : str
+        Of ``RIDGE_RULES``.
+    """
+
+    sizes: tuple[int, ...]
+    test_points: int
+    ridges: tuple[float, ...]
+    rule: str = "leave-one-out"
 
 
 @dataclass(frozen=True)
@@ -43,8 +70,7 @@ class Comparison:
     A: float
     B: float
     memory: int
-    dual: Dual | None
-    slope_dual: Dual | None
+    base: Kernel | None
 
     @classmethod
     def of(
@@ -56,56 +82,56 @@ class Comparison:
         memory: int = DEFAULT_MEMORY,
     ) -> Comparison:
         """Compile the kernels that the methods need; A and B are those of the annealed k1."""
-        dual = slope_dual = None
+        base = None
         if any(name not in _NETWORKS for name in methods):
-            from ..numeric.dual import dual as dual_activation
             from ..symbolic.functions import make_function
 
             model = experiment.model
-            activation = make_function(model.activation, "activation", model.parameters)
-            dual = fast_dual(dual_activation(activation))
+            base = Kernel(make_function(model.activation, "activation", model.parameters))
+            # derived here once, before trials run in threads
+            base.dual()
             if "k1_quenched" in methods:
-                slope_dual = fast_dual(dual_activation(activation, 1, 1))
-        return cls(experiment, tuple(methods), A, B, memory, dual, slope_dual)
+                base.dual(1, 1)
+        return cls(experiment, tuple(methods), A, B, memory, base)
 
-    def trial(
-        self, trial: Trial, sizes: Sequence[int], test_points: int, ridges: Sequence[float]
-    ) -> TrialErrors:
+    def trial(self, trial: Trial, design: Design) -> TrialErrors:
         """Train the trial's network, fit every method to the first n fresh samples for each n, and test."""
         trained = self.experiment.train(trial, self.memory, threads=1)
         teacher = trained.teacher
         inputs, labels = Batch(
-            teacher, max(sizes), trial, inputs=Role.FRESH_INPUTS, noise=Role.FRESH_NOISE
+            teacher, max(design.sizes), trial, inputs=Role.FRESH_INPUTS, noise=Role.FRESH_NOISE
         ).arrays()
-        tests = fill_normal(trial.stream(Role.TEST_INPUTS), np.empty((test_points, inputs.shape[1])))
+        tests = fill_normal(trial.stream(Role.TEST_INPUTS), np.empty((design.test_points, inputs.shape[1])))
         clean = teacher.clean(tests)
-        errors = np.empty((len(self.methods), len(sizes)))
+        errors = np.empty((len(self.methods), len(design.sizes)))
         chosen = np.empty_like(errors)
         for i, method in enumerate(self.methods):
             if method in _NETWORKS:
                 network = trained.trained if method == "network" else trained.initial
-                fits = _feature_fits(network, inputs, labels, tests, sizes)
+                fits = _feature_fits(network, inputs, labels, tests, design.sizes)
             else:
-                fits = _kernel_fits(self.kernel(method, trial, trained), inputs, labels, tests, sizes)
+                fits = _kernel_fits(self.kernel(method, trial, trained), inputs, labels, tests, design.sizes)
             for j, (path, across) in enumerate(fits):
-                chosen[i, j] = path.best_ridge(ridges)
-                predicted = across @ path.coefficients(chosen[i, j])
-                errors[i, j] = np.mean((predicted - clean) ** 2)
+                ridges = design.ridges
+                if design.rule == "leave-one-out":
+                    ridges = (path.best_ridge(ridges),)
+                tested = [float(np.mean((across @ path.coefficients(r) - clean) ** 2)) for r in ridges]
+                errors[i, j], chosen[i, j] = min(zip(tested, ridges, strict=True))
         return TrialErrors(errors, chosen, float(np.mean(clean**2)))
 
-    def kernel(self, method: str, trial: Trial, trained: TrainedNetwork) -> FeatureKernel:
+    def kernel(self, method: str, trial: Trial, trained: TrainedNetwork) -> MappedKernel:
         """The kernel of a method for this trial's target, or for its batch."""
-        assert self.dual is not None
+        assert self.base is not None
         if method == "k0":
-            return FeatureKernel(self.dual)
+            return MappedKernel(self.base)
         if method == "k1":
-            return FeatureKernel(self.dual, spiked_factor(trained.teacher.direction, self.A, self.B))
-        assert self.slope_dual is not None
+            return MappedKernel(self.base, spiked_factor(trained.teacher.direction, self.A, self.B))
         model = self.experiment.model
-        assert model.d is not None and model.m is not None
-        strength = model.d * (float(model.readout_scale) * model.eta_value / model.m) ** 2
+        d, _, m = self.experiment.sizes
+        strength = d * (float(model.readout_scale) * model.eta_value / m) ** 2
         batch = self.experiment.batch(trial, trained.teacher)
-        return FeatureKernel(self.dual, square_root(batch_covariance(batch, self.slope_dual, strength)))
+        covariance = batch_covariance(batch, self.base.dual(1, 1), strength)
+        return MappedKernel(self.base, np.linalg.cholesky(covariance))
 
 
 Fits = Iterator[tuple[RidgePath, np.ndarray]]
@@ -122,9 +148,9 @@ def _feature_fits(
 
 
 def _kernel_fits(
-    kernel: FeatureKernel, inputs: np.ndarray, labels: np.ndarray, tests: np.ndarray, sizes: Sequence[int]
+    kernel: MappedKernel, inputs: np.ndarray, labels: np.ndarray, tests: np.ndarray, sizes: Sequence[int]
 ) -> Fits:
     """For each size the ridge path and the kernel between test and training inputs."""
-    matrix, across = kernel.matrix(inputs, inputs), kernel.matrix(tests, inputs)
+    matrix, across = kernel.matrix(inputs), kernel.matrix(tests, inputs)
     for n in sizes:
         yield RidgePath.of_kernel(matrix[:n, :n], labels[:n]), across[:, :n]

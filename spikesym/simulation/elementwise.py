@@ -34,6 +34,7 @@ class Activation:
     slope: Function
 
     def __call__(self, h: np.ndarray) -> np.ndarray:
+        """sigma(h)."""
         return self.value(h)
 
     def outputs_then_slopes(self, h: np.ndarray) -> np.ndarray:

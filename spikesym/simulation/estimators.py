@@ -239,5 +239,4 @@ def estimate_covariance(
         network_statistics(experiment, Trial(seed, index), memory)
         for index in bar(range(reps), "training networks")
     ]
-    assert model.d is not None
-    return from_rows(rows, model.d)
+    return from_rows(rows, experiment.sizes[0])

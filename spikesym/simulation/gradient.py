@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -79,11 +79,11 @@ def make_plan(
     --------
     >>> make_plan(m=20000, d=2000, n=20000, memory=1 << 30, threads=1).rows
     2205
-    >>> make_plan(m=20000, d=2000, n=20000, memory=1 << 20, threads=1)
+    >>> make_plan(m=20000, d=2000, n=20000, memory=1 << 20, threads=1)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    spikesym.errors.InputError: --memory: 1048576 bytes are too few for m = 20000, d = 2000; give at least 658849536 bytes
-    """  # noqa: E501
+    spikesym.errors.InputError: --memory: 1048576 bytes are too few for m = 20000, d = 2000; give at least ...
+    """
     if threads is None:
         threads = blas_threads() if m * d * n > _SMALL else 1
     item = np.dtype(dtype).itemsize
@@ -182,9 +182,9 @@ def gradient(
         for block in batch.blocks(plan.rows):
             x, s, y = block.inputs, block.projections, block.labels
             held = slopes[: m * len(x)].reshape(m, len(x))
-            outputs = sum(over_tiles(lambda t, x=x, held=held: forward(x, held, t), tiles)) / np.sqrt(m)
+            outputs = sum(over_tiles(partial(forward, x, held), tiles)) / np.sqrt(m)
             weighted = x * (y - outputs).astype(x.dtype)[:, None]
-            for _ in over_tiles(lambda t, v=weighted, held=held: backward(v, held, t), tiles):
+            for _ in over_tiles(partial(backward, weighted, held), tiles):
                 pass
             error = outputs - y if residual == "full" else np.zeros(1)
             sums += [s.sum(), (s * s - 1).sum(), (s**3 - 3 * s).sum(), y @ outputs, 0.5 * (error @ error)]

@@ -6,95 +6,46 @@ inputs; they differ in Gamma.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..numeric.dual import DualActivation
+from ..numeric.kernel import Kernel
 from .batch import Batch
 
-if TYPE_CHECKING:
-    from ..numeric.dual import DualActivation
-
-#: E f(U) f(U') for centred Gaussians, from arrays of both variances and of the covariance
-Dual = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-
-#: entries of the block of kernel values computed at a time, which with its temporaries stays in cache
-_ENTRIES = 1 << 15
-#: entries of the rows of kernel values held at a time in products
-_BLOCK = 1 << 21
-
-
-def fast_dual(dual: DualActivation) -> Dual:
-    """The dual activation without its checks, with q q' - t^2 in plain floats, for whole kernel matrices.
-
-    Full accuracy is kept on the diagonal, where the difference is exactly 0; elsewhere cancellation matters only
-    between inputs that nearly coincide.
-
-    Examples
-    --------
-    >>> from spikesym.numeric.dual import dual
-    >>> from spikesym.symbolic.functions import make_function
-    >>> relu = dual(make_function("relu", "activation"))
-    >>> q, t = np.array([2.0, 1.0]), np.array([-0.5, 1.0])
-    >>> bool(np.allclose(fast_dual(relu)(q, q, t), relu(q, q, t), rtol=1e-15))
-    True
-    """
-
-    def values(q: np.ndarray, qp: np.ndarray, t: np.ndarray) -> np.ndarray:
-        q, qp, t = np.broadcast_arrays(q, qp, t)
-        discriminant = q * qp
-        discriminant -= t * t
-        return dual.at(q, qp, t, np.maximum(discriminant, 0.0, out=discriminant))
-
-    return values
+#: entries of the block of kernel values held at a time
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class FeatureKernel:
-    """k(x, x') = E sigma(<w, x>) sigma(<w, x'>) with w ~ N(0, factor factor^T / d).
+class MappedKernel:
+    """k0(L^T x, L^T x') for a square root L of Gamma: the kernel of neurons w ~ N(0, L L^T / d).
+
+    One k0, whose derivation is done once, serves every trial.
 
     Parameters
     ----------
-    dual : callable
-        The dual activation E sigma(U) sigma(U') of variances q, q' and covariance t.
+    base : Kernel
+        k0 of the activation.
     factor : array of shape (d, d), or None for the identity
-        Any square root of Gamma.
 
     Examples
     --------
-    >>> linear = FeatureKernel(lambda q, qp, t: t)
-    >>> linear.matrix(np.eye(2), np.eye(2)).tolist()
-    [[0.5, 0.0], [0.0, 0.5]]
+    >>> kernel = MappedKernel(Kernel("identity"), np.diag([2.0, 1.0]))
+    >>> kernel.matrix(np.eye(2)).round(12).tolist()
+    [[2.0, 0.0], [0.0, 0.5]]
     """
 
-    dual: Dual
+    base: Kernel
     factor: np.ndarray | None = None
 
-    def matrix(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Kernel values of shape (k, l) for inputs of shapes (k, d) and (l, d)."""
-        d = left.shape[1]
-        symmetric = left is right
+    def matrix(self, left: np.ndarray, right: np.ndarray | None = None) -> np.ndarray:
+        """Kernel values of shape (k, l) for inputs of shapes (k, d) and (l, d); right = left by default."""
         if self.factor is not None:
             left = left @ self.factor
-            right = left if symmetric else right @ self.factor
-        # row by row the scaled norms are summed alike, so that q q' >= t^2 holds on the diagonal too
-        q = np.einsum("ij,ij->i", left, left) / d
-        qp = q if symmetric else np.einsum("ij,ij->i", right, right) / d
-        result = left @ right.T
-        result /= d
-        if symmetric:
-            np.fill_diagonal(result, q)
-        rows = max(1, _ENTRIES // len(right))
-        for i in range(0, len(left), rows):
-            # of a symmetric matrix the part up to the diagonal block, mirrored
-            columns = min(i + rows, len(right)) if symmetric else len(right)
-            block = result[i : i + rows, :columns]
-            block[...] = self.dual(q[i : i + rows, None], qp[None, :columns], block)
-            if symmetric:
-                result[:i, i : i + rows] = block[:, :i].T
-        return result
+            right = None if right is None else right @ self.factor
+        return self.base.matrix(left, right)
 
 
 def spiked_factor(direction: np.ndarray, A: float, B: float) -> np.ndarray:
@@ -111,36 +62,43 @@ def spiked_factor(direction: np.ndarray, A: float, B: float) -> np.ndarray:
     return factor
 
 
-def batch_covariance(batch: Batch, slope_dual: Dual, strength: float) -> np.ndarray:
+def batch_covariance(batch: Batch, slopes: DualActivation, strength: float) -> np.ndarray:
     """Gamma_batch: covariance of the neurons trained on this batch with the labels alone, shape (d, d).
 
     Gamma_batch = I + strength n^(-2) X^T (y y^T o K'(X, X)) X with K' = E sigma' sigma' and
     strength = d varsigma^2 eta^2 / m^2; exact at every size when the residual is the labels and
-    w(0) ~ N(0, I/d). Holds n x d and blocks of n columns.
+    w(0) ~ N(0, I/d). Holds the batch and a block of K'.
 
     Parameters
     ----------
     batch : Batch
-    slope_dual : callable
+    slopes : DualActivation
         The dual of sigma', E sigma'(U) sigma'(U').
     strength : float
+
+    Examples
+    --------
+    >>> from spikesym.numeric.dual import dual
+    >>> from spikesym.simulation.batch import Teacher
+    >>> from spikesym.simulation.streams import Trial
+    >>> batch = Batch(Teacher(np.array([1.0, 0.0]), np.tanh), 5, Trial())
+    >>> inputs, labels = batch.arrays()
+    >>> spike = inputs.T @ labels / 5
+    >>> bool(np.allclose(batch_covariance(batch, dual("identity", 1, 1), 3.0), np.eye(2) + 3 * np.outer(spike, spike)))
+    True
     """
     inputs, labels = batch.arrays()
     inputs = inputs.astype(np.float64, copy=False)
-    kernel = FeatureKernel(slope_dual)
-    weighted = inputs * labels[:, None]
     n, d = inputs.shape
+    variances = np.einsum("ij,ij->i", inputs, inputs) / d
+    weighted = inputs * labels[:, None]
     total = np.zeros((d, d))
     rows = max(1, _BLOCK // n)
     for i in range(0, n, rows):
         part = slice(i, i + rows)
-        values = kernel.matrix(inputs if rows >= n else inputs[part], inputs)
+        products = inputs[part] @ inputs.T / d
+        # the diagonal summed as the variances are, so that its correlation is exactly one
+        np.fill_diagonal(products[:, i:], variances[part])
+        values = slopes(variances[part, None], variances[None, :], products)
         total += weighted[part].T @ (values @ weighted)
-    total = (total + total.T) * (0.5 * strength / n**2)
-    return total + np.eye(d)
-
-
-def square_root(covariance: np.ndarray) -> np.ndarray:
-    """A factor L with L L^T = covariance, for a positive definite matrix."""
-    factor: np.ndarray = np.linalg.cholesky(covariance)
-    return factor
+    return (total + total.T) * (0.5 * strength / n**2) + np.eye(d)

@@ -19,14 +19,13 @@ import numpy as np
 from ..errors import InputError
 from ..model import Model, exact_integer
 from ..progress import progress as progress_bar
-from .comparison import METHODS, Comparison, TrialErrors
+from .comparison import METHODS, RIDGE_RULES, Comparison, Design, TrialErrors
 from .gradient import DEFAULT_MEMORY, blas_threads, single_blas_thread
 from .network import Experiment
 from .streams import Trial
 
 DEFAULT_METHODS = ("network", "k1", "k0")
 DEFAULT_RIDGES = tuple(10.0**k for k in np.arange(-5, 3.01, 0.5))
-RIDGE_RULE = "least leave-one-out error on the training samples"
 NORMALISATION = "mean of (f(x) - g(s))^2 over the test points, labels without noise, not divided by anything"
 
 
@@ -73,8 +72,8 @@ class LearningCurves:
     curves : dict from method to Curve
     null_error : float
         Test error of predicting zero: E g(s)^2 as measured on the test points.
-    A, B : float
-        Of the annealed k1; ``form`` says which of the forms they are.
+    A, B : float or None
+        Of the annealed k1, where it is among the methods; ``form`` says which of the forms they are.
     test_points, reps, seed : int
     ridge_rule, normalisation : str
     seconds : float
@@ -84,14 +83,14 @@ class LearningCurves:
     sizes: tuple[int, ...]
     curves: dict[str, Curve]
     null_error: float
-    A: float
-    B: float
+    A: float | None
+    B: float | None
     form: str
     test_points: int
     reps: int
     seed: int
     seconds: float
-    ridge_rule: str = RIDGE_RULE
+    ridge_rule: str
     normalisation: str = NORMALISATION
 
     def series(self) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -150,6 +149,7 @@ def learning_curves(
     ridges: Sequence[float] = DEFAULT_RIDGES,
     seed: int = 0,
     methods: Sequence[str] = DEFAULT_METHODS,
+    ridge_rule: str = "leave-one-out",
     spike: tuple[float, float] | None = None,
     memory: int = DEFAULT_MEMORY,
     progress: Callable[[Iterable[int], str], Iterable[int]] | None = None,
@@ -167,15 +167,17 @@ def learning_curves(
     test_points : int
         Test points of each trial.
     ridges : sequence of float
-        Candidates for delta in (K + delta I) c = y; for each fit the one of least leave-one-out error.
+        Candidates for delta in (K + delta I) c = y; one alone is a fixed ridge.
     seed : int
     methods : sequence of str
         Of ``METHODS``. ``k1_quenched`` takes the covariance given the batch, exact for the residual
         ``labels`` and ``init="gaussian"``.
+    ridge_rule : {"leave-one-out", "oracle"}
+        How each fit chooses among the ridges; ``oracle`` looks at the test points.
     spike : (A, B), optional
         For the annealed k1; the model's own by default.
     memory : int
-        Bytes for the arrays of the training step.
+        Bytes for the arrays of a training step, and for those of the trials that run at one time.
     progress : callable, optional
         Wraps the iteration over trials; a bar on a terminal by default.
 
@@ -198,13 +200,14 @@ def learning_curves(
         raise InputError(
             f"unknown or missing: {unknown}", "methods or sizes", "choose from " + ", ".join(METHODS)
         )
+    if ridge_rule not in RIDGE_RULES:
+        raise InputError(f"unknown: {ridge_rule!r}", "ridge rule", "choose from " + ", ".join(RIDGE_RULES))
+    design = Design(sizes, test_points, tuple(map(float, ridges)), ridge_rule)
     experiment = Experiment.of(model)
-    A, B, form = (*map(float, spike), "given") if spike is not None else _annealed(model, methods)
-    comparison = Comparison.of(experiment, methods, A, B, memory)
+    A, B, form = _spike(model, spike) if "k1" in methods else (None, None, "not used")
+    comparison = Comparison.of(experiment, methods, A or 1.0, B or 0.0, memory)
     bar = progress_bar if progress is None else progress
-    trials = _run(
-        comparison, seed, bar(range(reps), "learning curves"), reps, sizes, test_points, ridges, memory
-    )
+    trials = _run(comparison, design, seed, bar(range(reps), "learning curves"), reps)
     curves = {
         name: Curve(
             name,
@@ -218,43 +221,34 @@ def learning_curves(
     nulls = [t.null for t in trials]
     return LearningCurves(
         model, sizes, curves, float(np.mean(nulls)), A, B, form, test_points, reps, seed,
-        time.perf_counter() - start,
+        time.perf_counter() - start, RIDGE_RULES[ridge_rule],
     )  # fmt: skip
 
 
+def _spike(model: Model, given: tuple[float, float] | None) -> tuple[float, float, str]:
+    """A and B of the annealed k1: those given, or the model's."""
+    if given is not None:
+        return float(given[0]), float(given[1]), "given"
+    from .reference import annealed_spike
+
+    return annealed_spike(model)
+
+
 def _run(
-    comparison: Comparison,
-    seed: int,
-    ticks: Iterable[int],
-    reps: int,
-    sizes: Sequence[int],
-    test_points: int,
-    ridges: Sequence[float],
-    memory: int,
+    comparison: Comparison, design: Design, seed: int, ticks: Iterable[int], reps: int
 ) -> list[TrialErrors]:
     """All trials, each on one BLAS thread, as many at a time as there are threads and memory for.
 
     Decompositions of a few hundred rows gain little from threaded BLAS; independent trials gain fully.
     """
-    model = comparison.experiment.model
-    held = 8 * (6 * max(sizes) ** 2 + 2 * max(sizes) * test_points)
-    held += 8 * (model.m or 0) * (2 * (model.d or 0) + max(sizes) + test_points)
-    workers = max(1, min(blas_threads(), reps, memory // held))
+    (d, _, m), most = comparison.experiment.sizes, max(design.sizes)
+    held = 8 * (6 * most**2 + 2 * most * design.test_points)
+    held += 8 * m * (2 * d + most + design.test_points)
+    workers = max(1, min(blas_threads(), reps, comparison.memory // held))
     with single_blas_thread(), ThreadPoolExecutor(workers) as pool:
-        futures = [
-            pool.submit(comparison.trial, Trial(seed, k), sizes, test_points, ridges) for k in range(reps)
-        ]
+        futures = [pool.submit(comparison.trial, Trial(seed, k), design) for k in range(reps)]
         try:
             return [futures[k].result() for k in ticks]
         finally:
             for future in futures:
                 future.cancel()
-
-
-def _annealed(model: Model, methods: Sequence[str]) -> tuple[float, float, str]:
-    """A and B of the model, exact where that is known."""
-    if "k1" not in methods:
-        return math.nan, math.nan, "not used"
-    from .reference import annealed_spike
-
-    return annealed_spike(model)

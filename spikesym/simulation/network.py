@@ -40,7 +40,9 @@ class Network:
         return self.activation(inputs @ self.weights.T) / np.sqrt(len(self.weights))
 
     def __call__(self, inputs: np.ndarray) -> np.ndarray:
-        return self.features(inputs) @ self.readout
+        """Outputs f(x) for inputs of shape (k, d): shape (k,)."""
+        outputs: np.ndarray = self.features(inputs) @ self.readout
+        return outputs
 
 
 @dataclass(frozen=True)
@@ -97,18 +99,25 @@ class Experiment:
         activation = make_function(model.activation, "activation", model.parameters, allow_parameters=False)
         return cls(model, link.numpy(), compile_activation(activation), np.dtype(dtype).type)
 
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """d, n and m."""
+        model = self.model
+        model.require_sizes()
+        return int(model.d or 0), int(model.n or 0), int(model.m or 0)
+
     def teacher(self, trial: Trial) -> Teacher:
         """The target of a trial: a direction uniform on the sphere."""
-        direction = fill_normal(trial.stream(Role.TARGET), np.empty(self.model.d or 0))
+        direction = fill_normal(trial.stream(Role.TARGET), np.empty(self.sizes[0]))
         return Teacher(direction / np.linalg.norm(direction), self.link, float(self.model.noise_var) ** 0.5)
 
     def batch(self, trial: Trial, teacher: Teacher, step: int = 0) -> Batch:
         """The samples of a training step."""
-        return Batch(teacher, self.model.n or 0, trial, step=step, dtype=self.dtype)
+        return Batch(teacher, self.sizes[1], trial, step=step, dtype=self.dtype)
 
     def initial(self, trial: Trial) -> Network:
         """The network before training."""
-        m, d = self.model.m or 0, self.model.d or 0
+        d, _, m = self.sizes
         weights = np.empty((m, d), self.dtype)
         if self.model.init == "sphere":
             fill_normal(trial.stream(Role.WEIGHTS), weights)
@@ -141,7 +150,7 @@ class Experiment:
         PostconditionError
             When the step is not finite.
         """
-        m, d, n = self.model.m or 0, self.model.d or 0, self.model.n or 0
+        d, n, m = self.sizes
         plan = make_plan(m, d, n, self.dtype, memory, threads)
         teacher = self.teacher(trial)
         initial = self.initial(trial)

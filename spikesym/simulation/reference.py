@@ -74,10 +74,9 @@ def leading_overlap(model: Model) -> Reference:
     from ..gaussian import gaussian_data
 
     model.require_sizes()
-    assert model.n is not None and model.d is not None
     try:
         link = gaussian_data(model.link, "link", model.parameters)
-        signal = model.n / model.d * float(link.coefficient(1)) ** 2
+        signal = float(model.n or 0) / float(model.d or 1) * float(link.coefficient(1)) ** 2
         power = float(link.second_moment) + float(model.noise_var)
     except CertificationError as error:
         return Reference(None, str(error))

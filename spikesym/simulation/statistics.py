@@ -119,10 +119,9 @@ def top_overlap2(step: np.ndarray, direction: np.ndarray) -> float:
     step = step / max(float(np.abs(step).max()), np.finfo(step.dtype).tiny)
     if min(m, d) <= _DENSE:
         step = step.astype(np.float64, copy=False)
-        if d <= m:
-            vector = np.linalg.eigh(step.T @ step)[1][:, -1]
-        else:
-            vector = step.T @ np.linalg.eigh(step @ step.T)[1][:, -1]
+        tall = d <= m
+        top = np.linalg.eigh(step.T @ step if tall else step @ step.T)[1][:, -1]
+        vector = top if tall else step.T @ top
     else:
         from scipy.sparse.linalg import LinearOperator, eigsh
 

@@ -7,9 +7,8 @@ import pytest
 
 from spikesym.errors import InputError, PostconditionError
 from spikesym.model import Model
-from spikesym.simulation.batch import Batch
 from spikesym.simulation.gradient import Plan, blas_threads, gradient, make_plan, single_blas_thread
-from spikesym.simulation.network import Experiment, Network
+from spikesym.simulation.network import Experiment
 from spikesym.simulation.streams import Trial
 from spikesym.symbolic.functions import make_function
 
@@ -29,7 +28,10 @@ def outputs(weights, readout, inputs, sigma):
     """f(x_i) by loops over samples and neurons."""
     m = len(weights)
     return np.array(
-        [sum(readout[j] * float(sigma(np.array([weights[j] @ x]))[0]) for j in range(m)) / m**0.5 for x in inputs]
+        [
+            sum(readout[j] * float(sigma(np.array([weights[j] @ x]))[0]) for j in range(m)) / m**0.5
+            for x in inputs
+        ]
     )
 
 
@@ -92,7 +94,9 @@ def test_the_step_is_minus_eta_times_the_gradient():
     assert np.allclose(trained.trained.weights, network.weights - 3.0 * expected, rtol=1e-13)
     inputs, _ = batch.arrays()
     sigma = make_function("relu", "activation").numpy()
-    assert np.allclose(trained.trained(inputs), outputs(trained.trained.weights, network.readout, inputs, sigma))
+    assert np.allclose(
+        trained.trained(inputs), outputs(trained.trained.weights, network.readout, inputs, sigma)
+    )
 
 
 @pytest.mark.parametrize("residual", ["full", "labels"])
@@ -107,13 +111,17 @@ def test_blocks_and_threads_change_nothing_but_rounding(activation, residual):
     for plan in (Plan(1, 1), Plan(7, 10), Plan(100, 66), Plan(4096, 512), Plan(13, 16, threads=3)):
         result, again = run(plan)
         assert np.abs(result - whole).max() < 1e-14 * scale * 20
-        assert np.allclose([*again.hermite, again.loss], [*moments.hermite, moments.loss], rtol=1e-11, atol=1e-14)
+        assert np.allclose(
+            [*again.hermite, again.loss], [*moments.hermite, moments.loss], rtol=1e-11, atol=1e-14
+        )
     # order of summation does not depend on which thread was first
     assert np.array_equal(run(Plan(13, 16, threads=3))[0], run(Plan(13, 16, threads=1))[0])
 
 
 def test_float32_is_the_same_training_rounded():
-    wide, narrow = (Experiment.of(Model(d=60, n=150, m=80, eta=50, activation="tanh"), t) for t in ("f8", "f4"))
+    wide, narrow = (
+        Experiment.of(Model(d=60, n=150, m=80, eta=50, activation="tanh"), t) for t in ("f8", "f4")
+    )
     one, other = wide.train(TRIAL), narrow.train(TRIAL)
     assert other.step.dtype == other.initial.weights.dtype == np.float32
     assert np.array_equal(other.initial.weights, one.initial.weights.astype(np.float32))
@@ -195,7 +203,9 @@ def test_an_overflowing_step_is_an_error_and_not_nan():
 def test_a_free_parameter_is_refused():
     with pytest.raises(InputError):
         Experiment.of(Model(link="tanh(a*s)", d=5, n=20, m=4, eta=1))
-    assert Experiment.of(Model(link="tanh(a*s)", d=5, n=20, m=4, eta=1, parameters={"a": 2})).link(1.0) == np.tanh(2)
+    assert Experiment.of(Model(link="tanh(a*s)", d=5, n=20, m=4, eta=1, parameters={"a": 2})).link(
+        1.0
+    ) == np.tanh(2)
 
 
 def test_blas_limits_are_restored():
@@ -220,4 +230,3 @@ def test_a_second_step_goes_through_the_same_engine():
     r = labels - np.tanh(h) @ readout / len(weights) ** 0.5
     expected = -(r[:, None] * (1 - np.tanh(h) ** 2)).T @ inputs * readout[:, None]
     assert np.allclose(result, expected / (len(labels) * len(weights) ** 0.5), rtol=1e-12, atol=1e-15)
-    assert isinstance(first.trained, Network) and isinstance(again, Batch)

@@ -78,7 +78,7 @@ def test_a_batch_is_the_same_read_in_any_blocks_and_twice(dtype):
     direction = np.ones(8) / np.sqrt(8)
     batch = Batch(Teacher(direction, np.tanh, 0.5), 23, Trial(1), dtype=dtype)
     inputs, labels = batch.arrays()
-    assert inputs.dtype == dtype and labels.dtype == np.float64
+    assert (inputs.dtype, labels.dtype) == (dtype, np.float64)
     for rows in (1, 5, 23, 100):
         starts, pieces, noisy = [], [], []
         for block in batch.blocks(rows):
