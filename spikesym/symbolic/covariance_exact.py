@@ -21,6 +21,7 @@ from .symbols import C1, EG2, EG2S2, ETA, KAPPA4, TAU2, VARSIGMA, D, M, N, S
 
 #: signs of the two Gaussian variables z' = r cos t and z = r sin(t + phi) on the four arcs of the circle
 _T = sympy.Symbol("t", real=True)
+_EDGE = sympy.Symbol("kappa_s", real=True)
 _ARCS = (
     (-sympy.pi / 2, -PHI, 1, -1),
     (-PHI, sympy.pi / 2, 1, 1),
@@ -59,18 +60,29 @@ def polar_mean(function: Any, degree: int) -> sympy.Expr:
     total = sympy.Integer(0)
     for low, high, sign1, sign in _ARCS:
         total += _trigonometric_integral(sympy.expand(function(first, z, zeta, sign1, sign)), low, high)
-    total = sympy.expand(sympy.expand_trig(total) * radial_moment(degree) / (2 * sympy.pi))
-    return sympy.simplify(total)
+    sine, cosine = sympy.symbols("sine cosine")
+    total = sympy.expand_trig(total).subs({sympy.sin(PHI): sine, sympy.cos(PHI): cosine})
+    # sin^2 = 1 - cos^2: a normal form, without searching
+    total = sympy.rem(sympy.expand(total), sine**2 + cosine**2 - 1, sine)
+    total = total.subs({sine: sympy.sin(PHI), cosine: sympy.cos(PHI)})
+    return sympy.expand(total * radial_moment(degree) / (2 * sympy.pi))
 
 
 def _trigonometric_integral(expr: sympy.Expr, low: sympy.Expr, high: sympy.Expr) -> sympy.Expr:
     """Integral over t of a polynomial in sin t and cos t."""
     sine, cosine = sympy.symbols("sine cosine")
     total = sympy.Integer(0)
-    for (a, b), c in sympy.Poly(expr.subs({sympy.sin(_T): sine, sympy.cos(_T): cosine}), sine, cosine).terms():
-        primitive = sympy.integrate(sympy.sin(_T) ** a * sympy.cos(_T) ** b, _T)
+    for (a, b), c in sympy.Poly(
+        expr.subs({sympy.sin(_T): sine, sympy.cos(_T): cosine}), sine, cosine
+    ).terms():
+        primitive = _primitive(a, b)
         total += c * (primitive.subs(_T, high) - primitive.subs(_T, low))
     return total
+
+
+@lru_cache(maxsize=256)
+def _primitive(a: int, b: int) -> sympy.Expr:
+    return sympy.integrate(sympy.sin(_T) ** a * sympy.cos(_T) ** b, _T)
 
 
 def line_mean(function: Any) -> sympy.Expr:
@@ -80,7 +92,12 @@ def line_mean(function: Any) -> sympy.Expr:
     for sign in (1, -1):
         for (k,), c in sympy.Poly(sympy.expand(function(sign * r, sign)), r).terms():
             # E[r^k; r > 0] of a standard Gaussian
-            total += c * sympy.Integer(2) ** sympy.Rational(k, 2) * sympy.gamma(sympy.Rational(k + 1, 2)) / (2 * sympy.sqrt(sympy.pi))
+            total += (
+                c
+                * sympy.Integer(2) ** sympy.Rational(k, 2)
+                * sympy.gamma(sympy.Rational(k + 1, 2))
+                / (2 * sympy.sqrt(sympy.pi))
+            )
     return sympy.factor(sympy.expand(total))
 
 
@@ -97,14 +114,23 @@ def homogeneous_derivation() -> Derivation:
     def line(name: str, function: Any) -> sympy.Expr:
         after = line_mean(function)
         before = GaussianMean(function(S, sympy.sign(S)), S)
-        steps.append(Step(f"Gaussian moments on either side of zero ({name})", before, after, same_at(parameters, judges.line)))
+        steps.append(
+            Step(
+                f"Gaussian moments on either side of zero ({name})",
+                before,
+                after,
+                same_at(parameters, judges.line),
+            )
+        )
         return after
 
     def circle(name: str, function: Any, degree: int) -> sympy.Expr:
         after = polar_mean(function, degree)
         before = _pair_mean(function(S, z, ZETA1, sympy.sign(S), sympy.sign(z)))
 
-        steps.append(Step(f"integral over the circle ({name})", before, after, same_at(parameters, judges.circle)))
+        steps.append(
+            Step(f"integral over the circle ({name})", before, after, same_at(parameters, judges.circle))
+        )
         return after
 
     def squared(u: Any, sign: Any) -> sympy.Expr:
@@ -124,7 +150,14 @@ def homogeneous_derivation() -> Derivation:
     def pair(rule: str, function: Any, after: sympy.Expr) -> sympy.Expr:
         """Mean over both data and weights, judged with a polynomial link."""
         before = DirectionMean(_pair_mean(function(S, z, ZETA1, sympy.sign(S), sympy.sign(z))), PHI)
-        steps.append(Step(rule, before, after, same_at(parameters, judges.defined, judges.with_link_data, digits=15, points=1)))
+        steps.append(
+            Step(
+                rule,
+                before,
+                after,
+                same_at(parameters, judges.defined, judges.with_link_data, digits=15, points=1),
+            )
+        )
         return after
 
     # sigma'^2 = p^2 + q^2 + 2 p q sign(<w, x>), and the last term is odd in w: it averages to zero at any x
@@ -135,32 +168,60 @@ def homogeneous_derivation() -> Derivation:
         slope2 * energy * (D + 2),
     ) / D  # fmt: skip
     label2 = Link(0, S) ** 2 + TAU2
-    values["labels_one"] = pair(odd + ", labels, along w*", lambda a, b, c, sa, sb: label2 * a**2 * slope(sb) ** 2, slope2 * (EG2S2 + TAU2))
+    values["labels_one"] = pair(
+        odd + ", labels, along w*",
+        lambda a, b, c, sa, sb: label2 * a**2 * slope(sb) ** 2,
+        slope2 * (EG2S2 + TAU2),
+    )
     across_one = pair(
         odd + ", labels, beside w*",
         lambda a, b, c, sa, sb: label2 * slope(sb) ** 2 * (c**2 + D - 2) / (D - 1),
         slope2 * (EG2 + TAU2),
     )
-    towards = circle("gradient along the other weight", lambda a, b, c, sa, sb: a * activation(a, sa) * slope(sb), 2)
-    beside = circle("gradient beside the other weight", lambda a, b, c, sa, sb: c * activation(a, sa) * slope(sb), 2)
+    towards = circle(
+        "gradient along the other weight", lambda a, b, c, sa, sb: a * activation(a, sa) * slope(sb), 2
+    )
+    beside = circle(
+        "gradient beside the other weight", lambda a, b, c, sa, sb: c * activation(a, sa) * slope(sb), 2
+    )
     joint = sympy.expand(towards**2 + beside**2)
     averaged = angle_mean(joint)
-    steps.append(Step("mean over the angle of the two weights", DirectionMean(joint, PHI), averaged, same_at(parameters, judges.angle, digits=25)))
+    steps.append(
+        Step(
+            "mean over the angle of the two weights",
+            DirectionMean(joint, PHI),
+            averaged,
+            same_at(parameters, judges.angle, digits=25),
+        )
+    )
     values["others_two"] = averaged / D
-    along, across = _label_steps(steps)
-    results = {**values, "labels_two": along, "across_labels_one": across_one, "across_labels_two": across / (D - 1)}
+    steps.extend(_label_steps())
+    results = {
+        **values,
+        "labels_two": steps[-2].after,
+        "across_labels_one": across_one,
+        "across_labels_two": steps[-1].after / (D - 1),
+    }
     return Derivation("means for the activation p z + q|z|", tuple(steps), results)
 
 
-def _label_steps(steps: list[Step]) -> tuple[sympy.Expr, sympy.Expr]:
-    """E_x[y sigma'(<w, x>) x] along w* and beside it, squared and averaged over the direction of the weight."""
+@lru_cache(maxsize=1)
+def conditional_derivation() -> Derivation:
+    """E[sign | s] = 2 Phi(kappa s) - 1 and E[zeta sign | s] = 2 phi(kappa s), which make P and Q."""
     kappa = sympy.tan(PHI)
     density = sympy.exp(-(ZETA1**2) / 2) / sympy.sqrt(2 * sympy.pi)
+    steps = []
     for rule, factor in (("sign of the preactivation given s", sympy.Integer(1)), ("Stein's coordinate given s", ZETA1)):
-        above = sympy.integrate(factor * density, (ZETA1, -kappa * S, sympy.oo))
-        below = sympy.integrate(factor * density, (ZETA1, -sympy.oo, -kappa * S))
+        primitive = sympy.integrate(factor * density, ZETA1)
+        high, low, edge = (sympy.limit(primitive, ZETA1, e) for e in (sympy.oo, -sympy.oo, -_EDGE))
+        after = sympy.simplify(high + low - 2 * edge).subs(_EDGE, kappa * S)
         before = GaussianMean(factor * sympy.sign(kappa * S + ZETA1), ZETA1)
-        steps.append(Step(rule, before, sympy.simplify(above - below), same_at(judges.conditional_point, judges.conditional)))
+        steps.append(Step(rule, before, after, same_at(judges.conditional_point, judges.conditional)))
+    return Derivation("the preactivation given s", tuple(steps), {})
+
+
+def _label_steps() -> list[Step]:
+    """E_x[y sigma'(<w, x>) x] along w* and beside it, squared and averaged over the direction of the weight."""
     # with Phi and phi for the distribution and density: E[sign | s] = 2 Phi(kappa s) - 1 and E[zeta sign | s] = 2 phi(kappa s)
     p_rho, q_rho, p_mean = sympy.Symbol("P_rho"), sympy.Symbol("Q_rho"), C1 / 2
     along = sympy.Poly(sympy.expand((P_COEF * C1 + Q_COEF * (2 * p_rho - C1)) ** 2), p_rho)
@@ -169,14 +230,16 @@ def _label_steps(steps: list[Step]) -> tuple[sympy.Expr, sympy.Expr]:
     averaged = sympy.expand(sum(c * means[k] for (k,), c in along.terms()))
     beside = sympy.expand((2 * Q_COEF * q_rho) ** 2).subs(q_rho**2, EQ2)
 
+    steps = []
     for factor, after, which in ((S, averaged, "along w*, with E P = c_1/2"), (ZETA1, beside, "beside w*")):
         z = sympy.sin(PHI) * S + sympy.cos(PHI) * ZETA1
         before = DirectionMean(_pair_mean(factor * Link(0, S) * slope(sympy.sign(z))) ** 2, PHI)
         judge = same_at(parameters, judges.defined, judges.with_link_data, digits=15, points=1)
         steps.append(Step(f"square of the mean gradient {which}", before, after, judge))
-    return averaged, beside
+    return steps
 
 
+@lru_cache(maxsize=2)
 def homogeneous_formula(along: bool) -> sympy.Expr:
     """A + B (``along``) or A for the activation p z + q|z|, any link, in the symbols of the theory.
 
@@ -195,14 +258,18 @@ def arrange(expr: sympy.Expr) -> sympy.Expr:
     for (i, j, f), coefficient in polynomial.terms():
         monomial = ETA**i * VARSIGMA**j * FULL**f
         if (i, j) == (0, 0):
-            total += sympy.simplify(coefficient)
+            total += sympy.cancel(coefficient)
         elif (i, j) == (2, 2):
             total += monomial * D / M**2 * _by_samples(coefficient * M**2 / D)
         elif (i, j) == (2, 4):
             bracket = sympy.expand(coefficient * M**4)
             own = bracket.coeff(KAPPA4, 1)
-            others = sympy.cancel(sympy.together(bracket.coeff(KAPPA4, 0)) / (M - 1))
-            total += monomial / M**4 * sympy.Add(KAPPA4 * _by_samples(own), (M - 1) * _by_samples(others), evaluate=True)
+            others = sympy.expand(bracket.coeff(KAPPA4, 0)).coeff(M, 1)  # it is (m - 1) times this
+            total += (
+                monomial
+                / M**4
+                * sympy.Add(KAPPA4 * _by_samples(own), (M - 1) * _by_samples(others), evaluate=True)
+            )
         else:
             total += monomial * sympy.factor(coefficient)
     return total
@@ -226,7 +293,12 @@ def _shortest(expr: sympy.Expr) -> sympy.Expr:
     """A coefficient as a product, or as a sum over powers of p, q with factored coefficients: whichever is shorter."""
     whole = sympy.factor(expr)
     if not expr.has(P_COEF, Q_COEF):
-        pieces = sympy.Add(*[sympy.factor(c) * f for f, c in sympy.collect(sympy.expand(expr), sympy.pi, evaluate=False).items()])
+        pieces = sympy.Add(
+            *[
+                sympy.factor(c) * f
+                for f, c in sympy.collect(sympy.expand(expr), sympy.pi, evaluate=False).items()
+            ]
+        )
     else:
         polynomial = sympy.Poly(sympy.expand(expr), P_COEF, Q_COEF)
         pieces = sympy.Add(*[sympy.factor(c) * P_COEF**i * Q_COEF**j for (i, j), c in polynomial.terms()])

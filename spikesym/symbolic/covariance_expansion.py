@@ -30,7 +30,12 @@ def _series(kind: str, k: int, order: int, init: str = "gaussian") -> sympy.Expr
     if kind == "direction":
         exact = direction_moment(k, 1 / EPSILON)
     else:
-        exact = sympy.Add(*[sympy.binomial(k, i) * (-1) ** (k - i) * norm_moment(i, 1 / EPSILON, init) for i in range(k + 1)])
+        exact = sympy.Add(
+            *[
+                sympy.binomial(k, i) * (-1) ** (k - i) * norm_moment(i, 1 / EPSILON, init)
+                for i in range(k + 1)
+            ]
+        )
     exact = sympy.cancel(sympy.expand_func(exact))
     return sympy.series(exact, EPSILON, 0, order + 1).removeO() if order >= 0 else sympy.Integer(0)
 
@@ -81,12 +86,17 @@ class _Graded:
             rest = self.ring.from_dict({(0,) * 6 + exponents[6:]: c})
             mean = self.ring(0)
             for i in range(companion // 2 + 1):
-                mean += self._moment("direction", rho // 2 + i, order) * (int(sympy.binomial(companion // 2, i)) * (-1) ** i)
+                mean += self._moment("direction", rho // 2 + i, order) * (
+                    int(sympy.binomial(companion // 2, i)) * (-1) ** i
+                )
             for power, root in ((x1, v1), (x2, v2)):
                 if root % 2:
                     raise ValueError("odd power of the norm")
                 mean *= sum(
-                    (self._moment("norm", power + i, order, init) * int(sympy.binomial(root // 2, i)) for i in range(root // 2 + 1)),
+                    (
+                        self._moment("norm", power + i, order, init) * int(sympy.binomial(root // 2, i))
+                        for i in range(root // 2 + 1)
+                    ),
                     self.ring(0),
                 )
             total += rest * mean
@@ -101,7 +111,10 @@ def _taylor(weight: int) -> Any:
 
     def expand(family: sympy.Symbol, k: sympy.Integer, norm: sympy.Symbol) -> sympy.Expr:
         # dh_k/d(nu^2) = h_{k+2}/2
-        terms = [coefficient(family.name, int(k) + 2 * r) * shift[norm] ** r / (2**r * sympy.factorial(r)) for r in range(weight + 1)]
+        terms = [
+            coefficient(family.name, int(k) + 2 * r) * shift[norm] ** r / (2**r * sympy.factorial(r))
+            for r in range(weight + 1)
+        ]
         return sympy.Add(*terms)
 
     return expand
@@ -121,7 +134,9 @@ def moment_expansion(name: str, along: bool, order: int, init: str) -> sympy.Exp
     if name == "initial":
         return EPSILON
     # d also stands inside some means (d - 1 or d - 2 coordinates of the data): one more order is needed there
-    inside = order + int(name in ("labels_one", "own_one", "others_one") and not (along and name == "labels_one"))
+    inside = order + int(
+        name in ("labels_one", "own_one", "others_one") and not (along and name == "labels_one")
+    )
     weight = 2 * inside
     prefactor, node = rotated(name, along).as_independent(NormMean, as_Add=False)
     series = as_series(node, weight)
@@ -136,16 +151,30 @@ def moment_expansion(name: str, along: bool, order: int, init: str) -> sympy.Exp
 
 def _cut(expr: sympy.Expr, order: int) -> sympy.Expr:
     terms = sympy.Poly(expr, EPSILON, 1 / EPSILON).as_expr() if expr.has(1 / EPSILON) else expr
-    return sympy.Add(*[t for t in sympy.Add.make_args(sympy.expand(terms)) if sympy.degree(t, EPSILON) <= order])
+    return sympy.Add(
+        *[t for t in sympy.Add.make_args(sympy.expand(terms)) if sympy.degree(t, EPSILON) <= order]
+    )
 
 
 #: by how many orders of 1/d each mean may be cut earlier, in A, relative to its leading correction
-_LATER_A = {"cross": -1, "labels_one": 0, "labels_two": -1, "own_one": 2, "own_two": 1, "others_one": 1, "others_two": 0}
+_LATER_A = {
+    "cross": -1,
+    "labels_one": 0,
+    "labels_two": -1,
+    "own_one": 2,
+    "own_two": 1,
+    "others_one": 1,
+    "others_two": 0,
+}
 
 
 def _scaled(expr: sympy.Expr) -> sympy.Expr:
     """Put n = alpha d, m = beta d, eta = eta_0 d^zeta."""
-    return sympy.expand(sympy.powsimp(sympy.expand(expr.subs({N: ALPHA * D, M: BETA * D, ETA: ETA0 * D**ZETA, EPSILON: 1 / D}))))
+    return sympy.expand(
+        sympy.powsimp(
+            sympy.expand(expr.subs({N: ALPHA * D, M: BETA * D, ETA: ETA0 * D**ZETA, EPSILON: 1 / D}))
+        )
+    )
 
 
 @lru_cache(maxsize=32)
@@ -162,9 +191,10 @@ def expansion(order: int, init: str, full: bool) -> dict[str, dict[sympy.Expr, s
     {2*zeta - 1: c_1**2*eta_0**2*mu_1**2*varsigma**2/beta**2}
     """
     switch = {FULL: sympy.Integer(int(full))}
-    across = second_moment().subs(switch).subs(
-        {s: moment_expansion(k, "labels" not in k, order - _LATER_A.get(k, 0), init) for k, s in MOMENTS.items()}
-    )  # fmt: skip
+    across = second_moment().subs(switch)
+    across = across.subs(
+        {s: moment_expansion(k, "labels" not in k, order - _LATER_A.get(k, 0), init) for k, s in MOMENTS.items() if across.has(s)}
+    )
     both = {
         along: second_moment().subs({FULL: 0}).subs(
             {s: moment_expansion(k, along, order - int(k == "labels_one"), init) if "labels" in k else 0 for k, s in MOMENTS.items()}
@@ -182,8 +212,12 @@ def _by_exponent(expr: sympy.Expr, families: dict[sympy.Expr, int]) -> dict[symp
     found: dict[sympy.Expr, sympy.Expr] = {}
     for term in sympy.Add.make_args(expr):
         rest, power = term.as_independent(D, as_Add=False)
-        exponent = sympy.expand(sympy.Add(*[f.as_base_exp()[1] for f in sympy.Mul.make_args(power) if f != 1]))
-        if any((head - exponent).is_Integer and 0 <= head - exponent <= order for head, order in families.items()):
+        exponent = sympy.expand(
+            sympy.Add(*[f.as_base_exp()[1] for f in sympy.Mul.make_args(power) if f != 1])
+        )
+        if any(
+            (head - exponent).is_Integer and 0 <= head - exponent <= order for head, order in families.items()
+        ):
             found[exponent] = found.get(exponent, sympy.Integer(0)) + rest
     ordered = sorted(found, key=lambda e: (-e.coeff(ZETA), -e.subs(ZETA, 0)))
     return {e: _grouped(found[e]) for e in ordered if sympy.expand(found[e]) != 0}
@@ -191,7 +225,9 @@ def _by_exponent(expr: sympy.Expr, families: dict[sympy.Expr, int]) -> dict[symp
 
 def _grouped(expr: sympy.Expr) -> sympy.Expr:
     """Collect by alpha, beta and the scales of step and readout."""
-    outside = sympy.collect(sympy.expand(expr), [ETA0, VARSIGMA, BETA, ALPHA, KAPPA4, TAU2], evaluate=False, exact=False)
+    outside = sympy.collect(
+        sympy.expand(expr), [ETA0, VARSIGMA, BETA, ALPHA, KAPPA4, TAU2], evaluate=False, exact=False
+    )
     return sympy.Add(*[sympy.factor(c) * k if c.count_ops() < 200 else c * k for k, c in outside.items()])
 
 
