@@ -272,6 +272,9 @@ def build_condition(
     if isinstance(node, BooleanTrue | BooleanFalse):
         truth = np.bool_(bool(node))
         return lambda env: truth
+    if isinstance(node, sympy.ITE):
+        # SymPy writes a comparison of a Piecewise so
+        return build_condition(node.to_nnf(), build)
     if isinstance(node, And | Or | Not):
         parts = [build_condition(a, build) for a in node.args]
         if isinstance(node, Not):

@@ -335,7 +335,9 @@ class _Parser:
             relation = _RELATIONS.get(type(op))
             if relation is None:
                 self.fail("a condition other than < <= > >=", "write an inequality such as s > 0", node)
-            parts.append(relation(left.expr, right.expr))
+            compared = relation(left.expr, right.expr)
+            # SymPy writes a comparison of a Piecewise as if-then-else
+            parts.append(compared.to_nnf() if compared.has(sympy.ITE) else compared)
         return sympy.And(*parts)
 
 

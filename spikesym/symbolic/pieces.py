@@ -310,6 +310,9 @@ def _holds(condition: sympy.Basic, sign: Any) -> bool:
         return any(_holds(c, sign) for c in condition.args)
     if isinstance(condition, Not):
         return not _holds(condition.args[0], sign)
+    if isinstance(condition, sympy.ITE):
+        test, then, otherwise = condition.args
+        return _holds(then if _holds(test, sign) else otherwise, sign)
     s = sign(condition.lhs - condition.rhs)
     return bool(type(condition)(Integer(s), Integer(0)))
 

@@ -35,10 +35,12 @@ class HermiteProb(sympy.Function):
 
     @classmethod
     def eval(cls, k: sympy.Expr, u: sympy.Expr) -> sympy.Expr | None:
-        """Degrees 0 and 1 are written out."""
+        """Degrees 0 and 1 are written out, and values at numbers."""
         if k == 0:
             return Integer(1)
-        return u if k == 1 else None
+        if k == 1:
+            return u
+        return hermite_polynomial(int(k), u) if k.is_Integer and u.is_number else None
 
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
         """He_k' = k He_{k-1}."""
