@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -94,18 +95,17 @@ class Simulation:
         overlap, leading = self.estimates.overlap2, self.overlap2.value
         limit = "–" if leading is None else f"{leading:.4g} (leading)"
         lines.append(f"{'overlap²':<10}{overlap.mean:>14.6g}{overlap.se:>12.2g}{limit:>24}")
-        for name, reference in (("exact values", self.A), ("leading overlap", self.overlap2)):
-            if reference.reason:
-                lines.append(f"{name}: {reference.reason}")
-        lines.append(
-            f"{self.reps} independent networks in {self.seconds:.2g} s; |z| > {THRESHOLD:g} happens by chance with "
-            f"probability {false_alarm_rate(self.reps, THRESHOLD):.1g}."
-        )
         gains = [e.variance_reduction for e in (self.estimates.A, self.estimates.A_plus_B)]
-        lines.append(
-            f"Control variates divide the variance by {gains[0]:.2g} (A) and {gains[1]:.2g} (A + B)."
-        )
-        lines.append(f"overlap²: {_OVERLAP_NOTE}.")
+        chance = false_alarm_rate(self.reps, THRESHOLD)
+        notes = [
+            f"{self.reps} independent networks in {self.seconds:.2g} s; |z| > {THRESHOLD:g} happens by chance "
+            f"with probability {chance:.1g}.",
+            f"Control variates divide the variance by {gains[0]:.2g} (A) and {gains[1]:.2g} (A + B).",
+            f"overlap²: {self.overlap2.reason or _OVERLAP_NOTE}.",
+        ]
+        if self.A.reason:
+            notes.append(f"No exact values: {self.A.reason}.")
+        lines += [part for note in notes for part in textwrap.wrap(note, 98)]
         return "\n".join(lines)
 
     def latex(self) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import CertificationError
 from ..model import Model
+
+if TYPE_CHECKING:
+    from ..numeric.covariance import Form
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,12 @@ def exact_covariance(model: Model) -> tuple[Reference, Reference]:
     except CertificationError as error:
         missing = Reference(None, str(error))
         return missing, missing
-    A, B = _number(result, "A", "exact"), _number(result, "B", "exact")
-    if A is None or B is None:
-        missing = Reference(
-            None, "no exact finite-size value is known for this activation and initialisation"
-        )
+    A, A_plus_B = _number(result.A["exact"]), _number(result.A_plus_B["exact"])
+    if A is None or A_plus_B is None:
+        reasons = [w for w in result.warnings if w.startswith("no exact form")]
+        missing = Reference(None, "; ".join(reasons) or "no exact form is known for this model")
         return missing, missing
-    return Reference(A), Reference(A + B)
+    return Reference(A), Reference(A_plus_B)
 
 
 def annealed_spike(model: Model) -> tuple[float, float, str]:
@@ -57,7 +59,7 @@ def annealed_spike(model: Model) -> tuple[float, float, str]:
 
     result = covariance(model)
     for form in ("exact", "leading"):
-        A, B = _number(result, "A", form), _number(result, "B", form)
+        A, B = _number(result.A[form]), _number(result.B[form])
         if A is not None and B is not None:
             return A, B, form
     raise AssertionError("the leading form has a value for every model with sizes")
@@ -85,6 +87,5 @@ def leading_overlap(model: Model) -> Reference:
     return Reference(signal / (signal + power))
 
 
-def _number(result: Any, quantity: str, form: str) -> float | None:
-    value = getattr(result, quantity)[form].value
-    return None if value is None else float(value)
+def _number(form: Form | None) -> float | None:
+    return None if form is None or form.value is None else float(form.value)

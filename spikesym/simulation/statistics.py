@@ -116,7 +116,10 @@ def top_overlap2(step: np.ndarray, direction: np.ndarray) -> float:
     0.36
     """
     m, d = step.shape
-    step = step / max(float(np.abs(step).max()), np.finfo(step.dtype).tiny)
+    largest = float(np.abs(step).max())
+    if largest == 0:
+        return 0.0
+    step = step / largest
     if min(m, d) <= _DENSE:
         step = step.astype(np.float64, copy=False)
         tall = d <= m
@@ -130,5 +133,4 @@ def top_overlap2(step: np.ndarray, direction: np.ndarray) -> float:
         start = step.T @ (step @ np.ones(d, step.dtype))
         vector = eigsh(operator, k=1, v0=start, tol=1e-9 if step.dtype == np.float64 else 1e-5)[1][:, 0]
     vector = vector.astype(np.float64)
-    norm2 = float(vector @ vector)
-    return float(vector @ direction) ** 2 / norm2 if norm2 else 0.0
+    return float(vector @ direction) ** 2 / float(vector @ vector)
