@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +27,8 @@ Bindable = Any
 Ball = Any  # arb or acb
 Op = Callable[..., Ball]
 
+#: precisions for which a tape keeps its constants
+_PRECISIONS = 12
 _RELATIONS = {Lt: -1, Le: -1, Gt: 1, Ge: 1, Eq: 0, Ne: 0}
 
 
@@ -50,18 +53,35 @@ def evaluate(expr: sympy.Expr, bits: int, values: Mapping[sympy.Symbol, Bindable
     old = ctx.prec
     ctx.prec = bits
     try:
+        bound = dict(values or {})
+        symbols, expr = tuple(bound), sympy.sympify(expr)
+        arguments = [_ball_of(value) for value in bound.values()]
         try:
-            result = _Tape(sympy.sympify(expr), (), real=True, values=values or {}).run((), False)
+            result = _tape(expr, symbols, True).run(tuple(arguments), False)
         except functions.NeedsComplex:
             result = arb.nan()
         if isinstance(result, arb) and result.is_finite():
             return result
-        value = acb(_Tape(sympy.sympify(expr), (), real=False, values=values or {}).run((), False))
+        value = acb(_tape(expr, symbols, False).run(tuple(acb(a) for a in arguments), False))
         if not value.imag.contains(0):
             raise CertificationError(f"not a real number: {expr}")
         return value.real
     finally:
         ctx.prec = old
+
+
+def _ball_of(value: Bindable) -> arb:
+    """The ball of a number that a symbol stands for, at the current precision."""
+    if isinstance(value, sympy.Basic):
+        return evaluate(value, ctx.prec)
+    if isinstance(value, Fraction):
+        return arb(fmpq(value.numerator, value.denominator))
+    return arb(value(ctx.prec)) if callable(value) else arb(value)
+
+
+@lru_cache(maxsize=512)
+def _tape(expr: sympy.Expr, symbols: tuple[sympy.Symbol, ...], real: bool) -> _Tape:
+    return _Tape(expr, symbols, real, strict=False)
 
 
 def compile(expr: sympy.Expr, variables: Sequence[sympy.Symbol], real: bool = False) -> Compiled:
@@ -80,7 +100,12 @@ def compile(expr: sympy.Expr, variables: Sequence[sympy.Symbol], real: bool = Fa
     >>> print(acb.integral(lambda t, analytic: f(t, analytic=analytic), 0, 1).real.str(12, radius=False))
     0.433780830483
     """
-    return Compiled(sympy.sympify(expr), tuple(variables), real)
+    return _compiled(sympy.sympify(expr), tuple(variables), real)
+
+
+@lru_cache(maxsize=512)
+def _compiled(expr: sympy.Expr, variables: tuple[sympy.Symbol, ...], real: bool) -> Compiled:
+    return Compiled(expr, variables, real)
 
 
 class Compiled:
@@ -88,7 +113,7 @@ class Compiled:
 
     def __init__(self, expr: sympy.Expr, variables: tuple[sympy.Symbol, ...], real: bool) -> None:
         self.expr, self.variables, self.real = expr, variables, real
-        self._tape = _Tape(expr, variables, real, {})
+        self._tape = _Tape(expr, variables, real, strict=True)
 
     def __call__(self, *arguments: Ball, analytic: bool = False) -> Ball:
         """The ball of the expression over the balls ``arguments``, at the current precision."""
@@ -97,19 +122,18 @@ class Compiled:
 
 
 class _Tape:
-    """Straight-line program of ball operations; one register for each distinct subexpression."""
+    """Straight-line program of ball operations; one register for each distinct subexpression.
+
+    ``strict`` refuses functions of a complex variable that are not analytic.
+    """
 
     def __init__(
-        self,
-        expr: sympy.Expr,
-        variables: tuple[sympy.Symbol, ...],
-        real: bool,
-        values: Mapping[sympy.Symbol, Bindable],
+        self, expr: sympy.Expr, variables: tuple[sympy.Symbol, ...], real: bool, strict: bool
     ) -> None:
-        self.real, self.values = real, values
-        self.variables = {v: i for i, v in enumerate(variables)}
+        self.real, self.strict = real, strict
         self.size = len(variables)
-        self.index: dict[Any, int] = dict(self.variables)
+        self.variables = frozenset(variables)
+        self.index: dict[Any, int] = {v: i for i, v in enumerate(variables)}
         self.varying = [True] * self.size
         self.constants: list[tuple[int, Op, tuple[int, ...]]] = []
         self.program: list[tuple[int, Op, tuple[int, ...]]] = []
@@ -122,6 +146,8 @@ class _Tape:
             registers = [None] * self.size
             for target, op, sources in self.constants:
                 registers[target] = op(False, *[registers[i] for i in sources])
+            if len(self.cache) >= _PRECISIONS:
+                self.cache.clear()
             self.cache[ctx.prec] = registers
         registers = registers.copy()
         registers[: len(arguments)] = arguments
@@ -145,9 +171,7 @@ class _Tape:
 
     def _operation(self, node: sympy.Basic) -> tuple[Op, Sequence[sympy.Basic]]:
         if isinstance(node, sympy.Symbol):
-            if node not in self.values:
-                raise CertificationError(f"no value for the symbol {node}")
-            return self._bound(self.values[node])
+            raise CertificationError(f"no value for the symbol {node}")
         if leaf := _leaf(node, self.real):
             return leaf, ()
         if isinstance(node, sympy.Add):
@@ -172,18 +196,8 @@ class _Tape:
             raise CertificationError(f"no rigorous evaluation of {name} in {str(node)[:80]}")
         return found, node.args
 
-    def _bound(self, value: Bindable) -> tuple[Op, Sequence[sympy.Basic]]:
-        kind = arb if self.real else acb
-        if isinstance(value, sympy.Basic):
-            return (lambda analytic, v: v), (value,)
-        if callable(value):
-            return (lambda analytic: kind(value(ctx.prec))), ()
-        if isinstance(value, Fraction):
-            return (lambda analytic: kind(fmpq(value.numerator, value.denominator))), ()
-        return (lambda analytic: kind(value)), ()
-
     def _refuse_if_varying_complex(self, node: sympy.Basic) -> None:
-        if not self.real and node.free_symbols & set(self.variables):
+        if self.strict and not self.real and node.free_symbols & self.variables:
             name = type(node).__name__
             raise CertificationError(
                 f"{name} is not analytic; split {str(node)[:80]} at its break points first"

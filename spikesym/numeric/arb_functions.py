@@ -12,6 +12,8 @@ from typing import Any
 import sympy
 from flint import acb, arb, ctx
 
+from ..errors import CertificationError
+
 Ball = Any
 Op = Callable[..., Ball]
 
@@ -159,6 +161,7 @@ _SHARED: dict[tuple[str, int], Op] = {
             * (n / 2 + 1).gamma()
         )
     ),
+    ("hermite_prob", 2): lambda analytic, k, x: _hermite_of_ball(analytic, k, x),
     ("erf2", 2): lambda analytic, a, b: b.erf() - a.erf(),
 }
 
@@ -244,6 +247,14 @@ def hermite(degree: int) -> Op:
         return current
 
     return op
+
+
+def _hermite_of_ball(analytic: bool, degree: Ball, x: Ball) -> Ball:
+    """He_k(x) for a degree that stands in a register."""
+    k = _small_integer(degree)
+    if k is None:
+        raise CertificationError("hermite_prob of a degree that is no small integer")
+    return hermite(k)(analytic, x)
 
 
 def _arcsine(z: acb) -> acb:

