@@ -103,7 +103,14 @@ def covariance(model: Model) -> CovarianceResult:
     warnings.extend(_vanishing(constants))
     warnings.extend(w for data in (link, activation) for w in data.warnings)
     return CovarianceResult(
-        model, quantities["A"], quantities["B"], quantities["A_plus_B"], link, activation, constants.means, tuple(warnings)
+        model,
+        quantities["A"],
+        quantities["B"],
+        quantities["A_plus_B"],
+        link,
+        activation,
+        constants.means,
+        tuple(warnings),
     )
 
 
@@ -173,7 +180,9 @@ class Constants:
         certified = all(v.certified for v in inputs.values() if isinstance(v, Value))
 
         def enclose(bits: int) -> arb:
-            return evaluate(formula, bits, {k: v.ball if isinstance(v, Value) else v for k, v in inputs.items()})
+            return evaluate(
+                formula, bits, {k: v.ball if isinstance(v, Value) else v for k, v in inputs.items()}
+            )
 
         return Value(encloser=enclose, certified=certified, method="formula at the model's sizes")
 
@@ -187,7 +196,9 @@ def _exact(constants: Constants, warnings: list[str]) -> tuple[Pair, Pair] | Non
     model = constants.model
     slopes = constants.activation.function.piecewise_linear_coefficients()
     if slopes is None:
-        warnings.append(f"no exact form yet for the activation {constants.activation.function.text} with this initialisation")
+        warnings.append(
+            f"no exact form yet for the activation {constants.activation.function.text} with this initialisation"
+        )
         return None
     pair = with_activation(exact_homogeneous(model.residual == "full"), *slopes)
     try:
@@ -196,10 +207,17 @@ def _exact(constants: Constants, warnings: list[str]) -> tuple[Pair, Pair] | Non
         warnings.append(f"no exact form: {error}")
         return None
     if means is None and any(e.has(EP2, EQ2) for e in (pair.A, pair.B)):
-        warnings.append(f"no exact form for the link {constants.link.function.text}: it needs an expression without free parameters")
+        warnings.append(
+            f"no exact form for the link {constants.link.function.text}: it needs an expression without free parameters"
+        )
         return None
     closed = pair
-    if means is not None and means.forms is not None and means.forms.EP2 is not None and means.forms.EQ2 is not None:
+    if (
+        means is not None
+        and means.forms is not None
+        and means.forms.EP2 is not None
+        and means.forms.EQ2 is not None
+    ):
         closed = with_link(pair, means.forms)
     return pair, Pair(constants.close(closed.A), constants.close(closed.B))
 

@@ -185,7 +185,10 @@ class _DirectionMeans:
         total = acb(0)
         for piece in self.data.function.pieces(float((scale * radius).upper()) + 1e-9):
             g = compile(piece.expr, (X,))
-            ends = [(end_ball(e, x) / scale).max(arb(-radius)).min(arb(radius)) for e, x in ((piece.lower, -1e9), (piece.upper, 1e9))]
+            ends = [
+                (end_ball(e, x) / scale).max(arb(-radius)).min(arb(radius))
+                for e, x in ((piece.lower, -1e9), (piece.upper, 1e9))
+            ]
             cuts = [ends[0], arb(0), ends[1]] if ends[0] < 0 < ends[1] else ends
             for low, high in pairwise(cuts):
                 if low < high:
@@ -250,9 +253,13 @@ def _absolute_integrand(function: Any) -> Integrand:
         for piece in whole.pieces(radius):
             below, above = end_ball(piece.lower, -1e9) < 0, end_ball(piece.upper, 1e9) > 0
             if below:
-                found.append(PlainPiece(piece.lower, sympy.Integer(0) if above else piece.upper, -X * piece.expr))
+                found.append(
+                    PlainPiece(piece.lower, sympy.Integer(0) if above else piece.upper, -X * piece.expr)
+                )
             if above:
-                found.append(PlainPiece(sympy.Integer(0) if below else piece.lower, piece.upper, X * piece.expr))
+                found.append(
+                    PlainPiece(sympy.Integer(0) if below else piece.lower, piece.upper, X * piece.expr)
+                )
         return found
 
     return Integrand(pieces, -X * whole.left, X * whole.right, whole.start)

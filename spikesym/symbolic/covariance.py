@@ -51,7 +51,9 @@ def rank_one() -> Pair:
     bracket = sympy.expand(sympy.cancel((total - a) / scale))
     # one sample: E[g^2 s^2] - E[g^2] = 2 s_g, the noise cancels
     constant = bracket.subs({EG2: 0, EG2S2: 0})
-    return Pair(a, scale * ((1 - 1 / N) * sympy.cancel(constant / (1 - 1 / N)) + sympy.factor(bracket - constant)))
+    return Pair(
+        a, scale * ((1 - 1 / N) * sympy.cancel(constant / (1 - 1 / N)) + sympy.factor(bracket - constant))
+    )
 
 
 @lru_cache(maxsize=1)

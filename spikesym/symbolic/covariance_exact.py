@@ -211,7 +211,10 @@ def conditional_derivation() -> Derivation:
     kappa = sympy.tan(PHI)
     density = sympy.exp(-(ZETA1**2) / 2) / sympy.sqrt(2 * sympy.pi)
     steps = []
-    for rule, factor in (("sign of the preactivation given s", sympy.Integer(1)), ("Stein's coordinate given s", ZETA1)):
+    for rule, factor in (
+        ("sign of the preactivation given s", sympy.Integer(1)),
+        ("Stein's coordinate given s", ZETA1),
+    ):
         primitive = sympy.integrate(factor * density, ZETA1)
         high, low, edge = (sympy.limit(primitive, ZETA1, e) for e in (sympy.oo, -sympy.oo, -_EDGE))
         after = sympy.simplify(high + low - 2 * edge).subs(_EDGE, kappa * S)

@@ -193,7 +193,11 @@ def expansion(order: int, init: str, full: bool) -> dict[str, dict[sympy.Expr, s
     switch = {FULL: sympy.Integer(int(full))}
     across = second_moment().subs(switch)
     across = across.subs(
-        {s: moment_expansion(k, "labels" not in k, order - _LATER_A.get(k, 0), init) for k, s in MOMENTS.items() if across.has(s)}
+        {
+            s: moment_expansion(k, "labels" not in k, order - _LATER_A.get(k, 0), init)
+            for k, s in MOMENTS.items()
+            if across.has(s)
+        }
     )
     both = {
         along: second_moment().subs({FULL: 0}).subs(

@@ -50,7 +50,9 @@ def probe(point: Point) -> sympy.Expr:
 def _nodes(dps: int) -> list[tuple[Any, Any]]:
     """Gauss-Legendre nodes and weights on [-1, 1], enough for entire functions on an arc of the circle."""
     with mpmath.workdps(dps):
-        nodes: list[tuple[Any, Any]] = mpmath.calculus.quadrature.GaussLegendre(mpmath.mp).calc_nodes(4, mpmath.mp.prec)
+        nodes: list[tuple[Any, Any]] = mpmath.calculus.quadrature.GaussLegendre(mpmath.mp).calc_nodes(
+            4, mpmath.mp.prec
+        )
     return nodes
 
 
@@ -77,21 +79,28 @@ def pair(node: GaussianMean, point: Point) -> Callable[[Any], Any]:
 
     The integrand is a polynomial in s and zeta, with signs of s and of sin(phi) s + cos(phi) zeta.
     """
-    integrand = node.integrand.replace(Link, lambda order, s: sympy.diff(probe(point), S, int(order)).subs(S, s))
+    integrand = node.integrand.replace(
+        Link, lambda order, s: sympy.diff(probe(point), S, int(order)).subs(S, s)
+    )
     polar = integrand.subs({S: _R * sympy.cos(_T), ZETA1: _R * sympy.sin(_T)}, simultaneous=True)
     polar = polar.replace(sympy.sign, lambda u: sympy.sign(u.subs(_R, 1)))  # the radius is positive
     polar = sympy.Poly(sympy.expand(polar), _R)
     names = (P_COEF, Q_COEF, D, TAU2)
     values = [point[k] for k in names]
     pieces = [
-        (mpmath.mpf(2) ** (mpmath.mpf(k) / 2) * mpmath.gamma(mpmath.mpf(k) / 2 + 1), sympy.lambdify((_T, PHI, *names), c, "mpmath", cse=True))
+        (
+            mpmath.mpf(2) ** (mpmath.mpf(k) / 2) * mpmath.gamma(mpmath.mpf(k) / 2 + 1),
+            sympy.lambdify((_T, PHI, *names), c, "mpmath", cse=True),
+        )
         for (k,), c in polar.terms()
     ]
     half = mpmath.pi / 2
 
     def mean(phi: Any) -> Any:
         breaks = [-half, -phi, half, mpmath.pi - phi, 3 * half]
-        return integral(lambda t: mpmath.fsum(r * f(t, phi, *values) for r, f in pieces), breaks) / (2 * mpmath.pi)
+        return integral(lambda t: mpmath.fsum(r * f(t, phi, *values) for r, f in pieces), breaks) / (
+            2 * mpmath.pi
+        )
 
     return mean
 
@@ -119,7 +128,9 @@ def line(expr: sympy.Expr, point: Point) -> Any:
 
 def angle(expr: sympy.Expr, point: Point) -> Any:
     """A mean over the angle of two weights."""
-    return quadrature(expr.integrand.subs({k: sympy.nsimplify(point[k], rational=True) for k in (P_COEF, Q_COEF)}), point[D])
+    return quadrature(
+        expr.integrand.subs({k: sympy.nsimplify(point[k], rational=True) for k in (P_COEF, Q_COEF)}), point[D]
+    )
 
 
 def conditional_point(rng: random.Random) -> Point:
@@ -141,14 +152,19 @@ def with_link_data(expr: sympy.Expr, point: Point) -> Any:
     link = sympy.lambdify(S, probe(point), "mpmath")
 
     def mean(function: Callable[[Any], Any]) -> Any:
-        return integral(lambda s: function(s) * mpmath.npdf(s), [mpmath.mpf(k) for k in (-15, -9, -6, -4, -2, 0, 2, 4, 6, 9, 15)])
+        return integral(
+            lambda s: function(s) * mpmath.npdf(s),
+            [mpmath.mpf(k) for k in (-15, -9, -6, -4, -2, 0, 2, 4, 6, 9, 15)],
+        )
 
     def projected(function: Callable[[Any, Any], Any]) -> Any:
         # s = r cos(phi), so that the narrow functions of tan(phi) s stay resolved as phi -> pi/2
         def given(phi: Any) -> Any:
             c = mpmath.cos(phi)
             breaks = [mpmath.mpf(k) * c for k in (-15, -9, -6, -4, -2, 0, 2, 4, 6, 9, 15)]
-            breaks = sorted({mpmath.mpf(-15), *breaks, mpmath.mpf(15)} | {mpmath.mpf(k) for k in (-6, -3, 3, 6)})
+            breaks = sorted(
+                {mpmath.mpf(-15), *breaks, mpmath.mpf(15)} | {mpmath.mpf(k) for k in (-6, -3, 3, 6)}
+            )
             return integral(lambda s: function(s, mpmath.tan(phi)) * mpmath.npdf(s), breaks) ** 2
 
         return direction(given, point[D])

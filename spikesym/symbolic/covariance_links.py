@@ -45,7 +45,9 @@ class LinkForms:
     def in_rho(self, expr: sympy.Expr) -> sympy.Expr:
         """A function of the angle as a function of rho = sin(phi)."""
         root = sympy.sqrt(1 - RHO**2)
-        expr = sympy.expand_trig(expr).subs({sympy.tan(PHI): RHO / root, sympy.sin(PHI): RHO, sympy.cos(PHI): root})
+        expr = sympy.expand_trig(expr).subs(
+            {sympy.tan(PHI): RHO / root, sympy.sin(PHI): RHO, sympy.cos(PHI): root}
+        )
         return expr.subs(PHI, sympy.asin(RHO))
 
 
@@ -105,7 +107,11 @@ def _sides(link: sympy.Expr) -> tuple[sympy.Poly, sympy.Poly] | None:
 
 def absolute_moment(k: int) -> sympy.Expr:
     """E |r|^k of a standard Gaussian."""
-    return sympy.Integer(2) ** sympy.Rational(k, 2) * sympy.gamma(sympy.Rational(k + 1, 2)) / sympy.sqrt(sympy.pi)
+    return (
+        sympy.Integer(2) ** sympy.Rational(k, 2)
+        * sympy.gamma(sympy.Rational(k + 1, 2))
+        / sympy.sqrt(sympy.pi)
+    )
 
 
 def _from_even_part(right: sympy.Poly, left: sympy.Poly) -> LinkForms:
@@ -119,7 +125,9 @@ def _from_even_part(right: sympy.Poly, left: sympy.Poly) -> LinkForms:
     for (k,), c in even.terms():
         p += c * absolute_moment(k + 2) * scale * _cosine_primitive(k + 1)
     p, q = sympy.expand(p), sympy.expand(q)
-    return LinkForms("polynomial on either side of zero", p, q, sympy.simplify(c1), angle_mean(p**2), angle_mean(q**2))
+    return LinkForms(
+        "polynomial on either side of zero", p, q, sympy.simplify(c1), angle_mean(p**2), angle_mean(q**2)
+    )
 
 
 def _cosine_primitive(k: int) -> sympy.Expr:
@@ -134,7 +142,9 @@ def _cosine_primitive(k: int) -> sympy.Expr:
 
 def _exponential_terms(link: sympy.Expr) -> list[tuple[sympy.Expr, int, sympy.Expr, sympy.Expr]] | None:
     """The link as a sum of c x^k exp(-b x^2 + a x), a real or imaginary, b > -1/4; None when it is not one."""
-    if not link.is_polynomial(X) and link.has(sympy.Abs, sympy.sign, sympy.Heaviside, sympy.Max, sympy.Min, sympy.Piecewise):
+    if not link.is_polynomial(X) and link.has(
+        sympy.Abs, sympy.sign, sympy.Heaviside, sympy.Max, sympy.Min, sympy.Piecewise
+    ):
         return None
     expanded = sympy.expand(sympy.expand(link.rewrite(sympy.exp), power_exp=False))
     terms = []
@@ -178,7 +188,9 @@ def _from_exponentials(terms: list[tuple[sympy.Expr, int, sympy.Expr, sympy.Expr
         root = cos / (sympy.Integer(1) if b == 0 else sympy.sqrt(1 + 2 * b * cos**2))
         lowered = root * sympy.exp(square * root**2 / 2) / sympy.sqrt(2 * sympy.pi)
 
-        def derivative(expr: sympy.Expr, order: int, phase: sympy.Expr, c: Any = c, at: Any = at, turned: bool = turned) -> sympy.Expr:
+        def derivative(
+            expr: sympy.Expr, order: int, phase: sympy.Expr, c: Any = c, at: Any = at, turned: bool = turned
+        ) -> sympy.Expr:
             factor = sympy.re(sympy.expand(c * (-sympy.I) ** order * phase)) if turned else c
             return factor * sympy.diff(expr, _A, order).subs(_A, at)
 
@@ -201,8 +213,18 @@ def link_derivation(link: sympy.Expr) -> Derivation:
     normal = (1 + sympy.erf(kappa * S / sympy.sqrt(2))) / 2
     density = sympy.exp(-((kappa * S) ** 2) / 2) / sympy.sqrt(2 * sympy.pi)
     steps = [
-        Step("integral along the angle (P)", GaussianMean(S * g * normal, S), forms.P, same_at(_angle_point, _along_line, digits=20)),
-        Step("Gaussian mean on the orthogonal line (Q)", GaussianMean(g * density, S), forms.Q, same_at(_angle_point, _along_line, digits=20)),
+        Step(
+            "integral along the angle (P)",
+            GaussianMean(S * g * normal, S),
+            forms.P,
+            same_at(_angle_point, _along_line, digits=20),
+        ),
+        Step(
+            "Gaussian mean on the orthogonal line (Q)",
+            GaussianMean(g * density, S),
+            forms.Q,
+            same_at(_angle_point, _along_line, digits=20),
+        ),
     ]
     for body, closed in ((forms.P, forms.EP2), (forms.Q, forms.EQ2)):
         if closed is not None:
@@ -217,4 +239,6 @@ def _angle_point(rng: random.Random) -> dict[sympy.Symbol, Any]:
 
 def _along_line(expr: sympy.Expr, point: dict[sympy.Symbol, Any]) -> Any:
     function = sympy.lambdify((S, PHI), expr.integrand, "mpmath")
-    return mpmath.quad(lambda s: function(s, point[PHI]) * mpmath.npdf(s), [-25, -12, -6, -3, 0, 3, 6, 12, 25])
+    return mpmath.quad(
+        lambda s: function(s, point[PHI]) * mpmath.npdf(s), [-25, -12, -6, -3, 0, 3, 6, 12, 25]
+    )

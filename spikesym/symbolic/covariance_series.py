@@ -16,7 +16,17 @@ from sympy.core.function import ArgumentIndexError
 
 from .covariance_steps import MOMENTS, powers_of_zeta, rotated
 from .derivation import Derivation, Step, equal_exactly
-from .means import COMPANION, NU, ZETA1, Activation, GaussianMean, Link, TestModel, exact_mean, random_test_model
+from .means import (
+    COMPANION,
+    NU,
+    ZETA1,
+    Activation,
+    GaussianMean,
+    Link,
+    TestModel,
+    exact_mean,
+    random_test_model,
+)
 from .symbols import C0, C1, EDSIGMA2, EG2, EG2S2, LATEX_NAMES, MU1, MU2, RHO, TAU2, D, S, X
 
 #: the products whose Hermite coefficients enter, by family name
@@ -177,7 +187,10 @@ def _single(node: GaussianMean) -> sympy.Expr:
 
 def as_series(expr: sympy.Expr, terms: int) -> sympy.Expr:
     """Replace every Gaussian mean by its Hermite series up to rho^terms."""
-    return expr.replace(GaussianMean, lambda *a: mehler(GaussianMean(*a), terms) if ZETA1 in a[1:] else _single(GaussianMean(*a)))
+    return expr.replace(
+        GaussianMean,
+        lambda *a: mehler(GaussianMean(*a), terms) if ZETA1 in a[1:] else _single(GaussianMean(*a)),
+    )
 
 
 # ---- test of the series on polynomials ---------------------------------------------------------------------------
@@ -228,5 +241,12 @@ def series_derivation() -> Derivation:
             if name == "initial" or (not along and "labels" not in name):
                 continue
             before = rotated(name, along)
-            steps.append(Step(f"Hermite series ({name.replace('_', ', ')})", before, as_series(before, terms), equal_exactly(sample, evaluate_mean, evaluate_series)))
+            steps.append(
+                Step(
+                    f"Hermite series ({name.replace('_', ', ')})",
+                    before,
+                    as_series(before, terms),
+                    equal_exactly(sample, evaluate_mean, evaluate_series),
+                )
+            )
     return Derivation("the means as Hermite series", tuple(steps), {})

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 BUDGET = 5.0
 
 
-def dual_formula(function: ScalarFunction, i: int = 0, j: int = 0, budget: float = BUDGET) -> sympy.Expr | None:
+def dual_formula(
+    function: ScalarFunction, i: int = 0, j: int = 0, budget: float = BUDGET
+) -> sympy.Expr | None:
     """Closed form of E[f^(i)(U) f^(j)(U')] in the symbols ``Q``, ``QP``, ``T``, or None.
 
     Parameters

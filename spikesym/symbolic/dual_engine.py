@@ -113,7 +113,9 @@ class Engine:
         tilted_variance = tidy(variance / w)
         tilted_mean = tidy((mean + variance * term.alpha) / w)
         # completing the square in -(u - mean)^2/(2 variance) - gamma u^2 + alpha u
-        exponent = tidy((2 * term.alpha * mean + term.alpha**2 * variance - 2 * term.gamma * mean**2) / (2 * w))
+        exponent = tidy(
+            (2 * term.alpha * mean + term.alpha**2 * variance - 2 * term.gamma * mean**2) / (2 * w)
+        )
         law = Law(tilted_mean, _ZERO, tilted_variance, _ZERO, _ZERO)
         gates = () if term.gate is None else ((0, term.gate),)
         return term.coefficient * exp(exponent) / sqrt(w) * self.moment(law, term.power, 0, gates)
@@ -205,7 +207,9 @@ def root(expr: sympy.Expr) -> sympy.Expr:
         for factor in sympy.Mul.make_args(part):
             base, order = factor.as_base_exp()
             if order.is_Integer and order % 2 == 0 and not base.could_extract_minus_sign():
-                result *= base ** (sign * order / 2) if base.is_positive else sympy.Abs(base) ** (sign * order / 2)
+                result *= (
+                    base ** (sign * order / 2) if base.is_positive else sympy.Abs(base) ** (sign * order / 2)
+                )
             else:
                 result *= sqrt(factor) ** sign
     return result

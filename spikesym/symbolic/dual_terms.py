@@ -173,7 +173,9 @@ def derivative(terms: Iterable[Term]) -> list[Part]:
         if term.alpha != 0:
             regular.append(replace(term, coefficient=term.coefficient * term.alpha))
         if term.gamma != 0:
-            regular.append(replace(term, coefficient=-2 * term.coefficient * term.gamma, power=term.power + 1))
+            regular.append(
+                replace(term, coefficient=-2 * term.coefficient * term.gamma, power=term.power + 1)
+            )
         gate = term.gate
         if gate is None:
             continue
@@ -218,4 +220,3 @@ def is_homogeneous_kink(terms: Iterable[Term]) -> bool:
 def is_real(terms: Iterable[Term]) -> bool:
     """Whether every exponent is real (no sine or cosine among the terms)."""
     return not any(t.alpha.has(I) for t in terms)
-

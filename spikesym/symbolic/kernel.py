@@ -84,16 +84,18 @@ def along_spike(formula: sympy.Expr, order: int, deadline: float = float("inf"))
     >>> along_spike(sympy.exp((Q + QP) / 2 + T), 1)
     (s + sp)**2*exp((q + qp + 2*t)/2)/2
     """
-    smooth = formula.has(sympy.sinh, sympy.cosh)
     for step in range(1, order + 1):
         if time.monotonic() > deadline:
             raise NoClosedForm("the time budget is spent")
-        moved = (
-            S * SP * sympy.diff(formula, T) + S**2 * sympy.diff(formula, Q) + SP**2 * sympy.diff(formula, QP)
-        )
-        formula = present(moved / step)
-        formula = hyperbolic(formula) if smooth else formula
+        formula = _step_along_spike(formula, step)
     return formula
+
+
+@cache
+def _step_along_spike(formula: sympy.Expr, step: int) -> sympy.Expr:
+    moved = S * SP * sympy.diff(formula, T) + S**2 * sympy.diff(formula, Q) + SP**2 * sympy.diff(formula, QP)
+    moved = present(moved / step)
+    return hyperbolic(moved) if formula.has(sympy.sinh, sympy.cosh) else moved
 
 
 def in_inner_products(formula: sympy.Expr) -> sympy.Expr:
