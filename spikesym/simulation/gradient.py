@@ -52,9 +52,17 @@ def blas_threads() -> int:
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """BLAS on one thread inside, so that threads over tiles or small products do not oversubscribe."""
-    with _controller().limit(limits=1, user_api="blas"):
+    """BLAS on one thread inside, so that threads over tiles do not oversubscribe and small products do not wait."""
+    if blas_threads() == 1:
         yield
+    else:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+
+
+def default_threads(m: int, d: int, n: int) -> int:
+    """Threads that a gradient of these sizes is worth: BLAS' own number, or one for small sizes."""
+    return blas_threads() if m * d * n > _SMALL else 1
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,7 @@ def make_plan(
     spikesym.errors.InputError: --memory: 1048576 bytes are too few for m = 20000, d = 2000; give at least ...
     """
     if threads is None:
-        threads = blas_threads() if m * d * n > _SMALL else 1
+        threads = default_threads(m, d, n)
     item = np.dtype(dtype).itemsize
     tile = min(m, max(_LEAST_TILE, min(_TILE, m // (2 * threads))))
     tiles = -(-m // tile)

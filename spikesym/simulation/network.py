@@ -13,7 +13,7 @@ import numpy as np
 from ..model import Model
 from .batch import Batch, Function, Teacher
 from .elementwise import Activation, compile_activation
-from .gradient import DEFAULT_MEMORY, BatchMoments, gradient, make_plan
+from .gradient import DEFAULT_MEMORY, BatchMoments, gradient, make_plan, single_blas_thread
 from .streams import Role, Trial, fill_normal
 
 
@@ -152,15 +152,11 @@ class Experiment:
         """
         d, n, m = self.sizes
         plan = make_plan(m, d, n, self.dtype, memory, threads)
-        teacher = self.teacher(trial)
-        initial = self.initial(trial)
-        step, moments = gradient(
-            initial.weights,
-            initial.readout,
-            self.batch(trial, teacher),
-            self.activation,
-            self.model.residual,
-            plan,
-        )
+        with single_blas_thread():
+            teacher, initial = self.teacher(trial), self.initial(trial)
+            batch = self.batch(trial, teacher)
+            step, moments = gradient(
+                initial.weights, initial.readout, batch, self.activation, self.model.residual, plan
+            )
         step *= self.dtype(-self.model.eta_value)
         return TrainedNetwork(initial, step, teacher, moments)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .gradient import DEFAULT_MEMORY
+from .gradient import DEFAULT_MEMORY, default_threads, single_blas_thread
 from .network import Experiment, TrainedNetwork
 from .streams import Trial
 
@@ -69,8 +69,15 @@ def network_statistics(
     >>> 0 <= row.overlap2 <= 1
     True
     """
+    if threads is None:
+        d, n, m = experiment.sizes
+        threads = default_threads(m, d, n)
+    with single_blas_thread():
+        return _statistics(experiment, experiment.train(trial, memory, threads))
+
+
+def _statistics(experiment: Experiment, trained: TrainedNetwork) -> NetworkStatistics:
     model = experiment.model
-    trained = experiment.train(trial, memory, threads)
     initial2, cross2, step2, initial_along2, cross_along2, step_along2 = _moments(trained)
     known_cross = model.residual == "labels"
     a = np.asarray(trained.initial.readout, dtype=np.float64)
