@@ -7,6 +7,7 @@ orthogonal to the other, again with the rounding errors of the products.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,13 +54,22 @@ def _product(a: Array, b: Array) -> tuple[Array, Array]:
     return product, error
 
 
-def pair_angles(X: Array, Y: Array) -> tuple[Array, Array]:
+def euclidean(X: Array, Y: Array) -> Array:
+    """Inner products of corresponding rows."""
+    return np.asarray(np.einsum("ij,ij->i", X, Y))
+
+
+def pair_angles(
+    X: Array, Y: Array, inner: Callable[[Array, Array], Array] = euclidean
+) -> tuple[Array, Array]:
     """Cosine and sine of the angle between row i of ``X`` and row i of ``Y``, the sine to relative accuracy.
 
     Parameters
     ----------
     X, Y : arrays of shape (n, d)
         Rows that are zero give cosine 0 and sine 0.
+    inner : callable
+        The inner products of corresponding rows in which angles are measured.
 
     Returns
     -------
@@ -71,19 +81,38 @@ def pair_angles(X: Array, Y: Array) -> tuple[Array, Array]:
     >>> bool(abs(pair_angles(X, Y)[1][0] * 6 * 2.0**40 - 1 - 2.0**-40 / 6) < 1e-15)
     True
     """
+    return _frame(X, Y, inner)[:2]
+
+
+def pair_frames(X: Array, Y: Array, w: Array) -> tuple[Array, Array, Array]:
+    """Cosine, sine, and the inner product of w with the unit vector along the part of y that is orthogonal to x.
+
+    The last is 0 where x and y are parallel.
+    """
+    cosine, sine, rest = _frame(X, Y, euclidean)
+    length = np.sqrt(euclidean(rest, rest))
+    return cosine, sine, np.divide(rest @ w, length, out=np.zeros_like(length), where=length > 0)
+
+
+def _frame(X: Array, Y: Array, inner: Callable[[Array, Array], Array]) -> tuple[Array, Array, Array]:
     X, Y = _scaled(np.asarray(X, dtype=np.float64)), _scaled(np.asarray(Y, dtype=np.float64))
-    square, square_p = (np.einsum("ij,ij->i", V, V) for V in (X, Y))
-    zero = (square == 0) | (square_p == 0)
+    square, square_p = inner(X, X), inner(Y, Y)
+    zero = (square <= 0) | (square_p <= 0)
     square, square_p = np.where(zero, 1.0, square), np.where(zero, 1.0, square_p)
-    inner = np.einsum("ij,ij->i", X, Y)
-    factor = (inner / square)[:, None]
-    product, error = _product(X, factor)
-    rest = (Y - product) - error
+    along = inner(X, Y)
+    rest = orthogonal_part(X, Y, along / square)
     # the rounding of the factor leaves a part along X
-    rest -= (np.einsum("ij,ij->i", X, rest) / square)[:, None] * X
-    sine = np.sqrt(np.einsum("ij,ij->i", rest, rest) / square_p)
-    cosine = inner / np.sqrt(square * square_p)
-    return np.where(zero, 0.0, np.clip(cosine, -1.0, 1.0)), np.where(zero, 0.0, np.minimum(sine, 1.0))
+    rest -= (inner(X, rest) / square)[:, None] * X
+    sine = np.sqrt(np.maximum(inner(rest, rest), 0.0) / square_p)
+    cosine = along / np.sqrt(square * square_p)
+    cosine, sine = (np.where(zero, 0.0, v) for v in (np.clip(cosine, -1.0, 1.0), np.minimum(sine, 1.0)))
+    return cosine, sine, rest
+
+
+def orthogonal_part(X: Array, Y: Array, factor: Array) -> Array:
+    """Rows y - factor x, where the products are not rounded before the subtraction."""
+    product, error = _product(X, factor[:, None])
+    return np.asarray((Y - product) - error)
 
 
 def _scaled(X: Array) -> Array:

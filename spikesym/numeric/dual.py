@@ -22,17 +22,19 @@ from .dual_ball import CertifiedSeries, Exact, exact, formula_ball
 from .dual_boundary import boundary_ball
 from .dual_compile import DualFunction, compile_dual
 from .dual_kink import KinkDual
-from .dual_series import HermiteTable, plane, series
+from .dual_series import MORE_TERMS, HermiteTable, line, plane, series
 from .value import Value
 
 Array = NDArray[Any]
 
 CLOSED = "closed form"
 SERIES = "Hermite series in the correlation"
-PLANE = "Hermite series, and two-dimensional quadrature where it is slow"
+PLANE = "Hermite series, and quadrature where it is slow"
 
 #: at most this many entries are computed by two-dimensional quadrature in one call
 _MOST_PLANE = 400
+#: at most this many entries are given a longer series in one call
+_MOST_LONG = 100_000
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -182,16 +184,31 @@ class DualActivation:
     def _by_series(self, q: Array, qp: Array, t: Array, delta: Array) -> DualValues:
         first, second = self._table(self.i), self._table(self.j)
         result = series(first, second, q, qp, t)
-        slow = result.bound > 1e-12 * np.abs(result.values) + 1e-13
-        if not slow.any() or slow.sum() > _MOST_PLANE:
-            return DualValues(result.values, SERIES, result.bound)
-        values, bound = result.values.copy(), np.array(result.bound)
-        arrays = np.broadcast_arrays(q, qp, t, delta)
-        for place in np.argwhere(slow):
+        values, bound = result.values, np.array(np.broadcast_to(result.bound, result.values.shape))
+        arrays = [np.broadcast_to(x, values.shape) for x in (q, qp, t, delta)]
+
+        def slow() -> Array:
+            return bound > 1e-12 * np.abs(values) + 1e-13
+
+        more = slow()
+        if more.any() and not first.breakpoints and more.sum() <= _MOST_LONG:
+            longer = series(first, second, *(x[more] for x in arrays[:3]), MORE_TERMS)
+            values[more], bound[more] = longer.values, longer.bound
+        left = slow()
+        if not left.any() or left.sum() > _MOST_PLANE:
+            return DualValues(values, SERIES, bound)
+        for place in np.argwhere(left):
             at = tuple(place)
             a, b, c, d = (float(x[at]) for x in arrays)
             scale = np.sqrt(a) * np.sqrt(b)
-            values[at], bound[at] = plane(first, second, a, b, c / scale, min(np.sqrt(d) / scale, 1.0))
+            sine = min(np.sqrt(d) / scale, 1.0)
+            # by Price's theorem the values on the line differ by the order of the square of the sine
+            found = (
+                line(first, second, a, b, np.sign(c))
+                if sine < 1e-8
+                else plane(first, second, a, b, c / scale, sine)
+            )
+            values[at], bound[at] = found
         return DualValues(values, PLANE, bound)
 
     def _table(self, order: int) -> HermiteTable:

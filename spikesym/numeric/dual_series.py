@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,12 @@ _PANELS = (26, 52, 104, 208, 416, 832, 1664)
 _FEW_BREAKPOINTS = 3
 _GRADING = 6.0
 _GRADES = 14
-_TERMS = (32, 64, 128, 256, 512)
+#: numbers of terms that are tried: for all entries, and for those where the series is slow
+TERMS = (32, 64, 128, 256, 512)
+MORE_TERMS = (1024, 2048)
+_CONVERGED = 1e-14
+#: variances larger by this factor than those that the panels were settled for need no new search
+_MARGIN = 1.25
 _EPS = float(np.finfo(np.float64).eps)
 #: numbers of (variance, node, coefficient) triples held at once
 _CHUNK = 4_000_000
@@ -56,37 +61,36 @@ class HermiteTable:
 
     function: Callable[[Array], Array]
     breakpoints: tuple[float, ...] = ()
-    _panels: int = field(default=_PANELS[0], init=False)
+    _settled: dict[int, tuple[int, float, float]] = field(default_factory=dict, init=False, repr=False)
 
     def coefficients(self, q: Array, count: int) -> tuple[Array, Array, float]:
         """Coefficients of shape (len(q), count), E f^2 of shape (len(q),), and the change in the last refinement.
 
-        The panels are halved until the change relative to sqrt(E f^2) is at rounding level, or the finest is reached.
+        The panels are halved until the change (2-norm, relative to sqrt(E f^2)) is at rounding level, or the finest is
+        reached; what was found is kept for variances that are not much larger.
         """
-        start = _PANELS.index(self._panels)
+        largest = float(np.max(q, initial=0.0))
+        panels, reached, change = self._settled.get(count, (_PANELS[0], 0.0, np.inf))
+        if largest <= _MARGIN * reached:
+            return *self._at(q, count, panels), change
         previous = None
-        change = np.inf
-        for panels in _PANELS[start:]:
+        for panels in _PANELS[_PANELS.index(panels) :]:
             current = self._at(q, count, panels)
             if previous is not None:
-                scale = np.sqrt(np.maximum(current[1], np.finfo(float).tiny))[:, None]
-                change = float(np.max(np.abs(current[0] - previous[0]) / scale, initial=0.0))
-                if change < 40 * _EPS:
+                scale = np.sqrt(np.maximum(current[1], np.finfo(float).tiny))
+                change = float(np.max(np.linalg.norm(current[0] - previous[0], axis=1) / scale, initial=0.0))
+                if change < _CONVERGED:
                     break
-                # the next call starts here, and compares at least two levels
-                self._panels = min(panels, _PANELS[-2])
             previous = current
+        self._settled[count] = (panels, largest, change)
         return *current, change
 
     def _at(self, q: Array, count: int, panels: int) -> tuple[Array, Array]:
         reach = self._reach(q)
         if not self.breakpoints:
-            edges = np.linspace(-reach, reach, panels + 1)
-            nodes, weights = _rule(edges[None, :])
+            nodes, weights, functions = _shared_rule(reach, panels, count)
             values = self.function(np.sqrt(q)[:, None] * nodes)
-            functions = _hermite_functions(nodes[0], count) * np.sqrt(_density(nodes[0])) * weights[0]
-            weight = _density(nodes) * weights
-            return values @ functions.T, np.einsum("ij,ij,kj->i", values, values, weight)
+            return values @ functions.T, values**2 @ weights
         coefficients = np.empty((len(q), count))
         squares = np.empty(len(q))
         step = max(1, _CHUNK // (panels * _NODES * 4))
@@ -131,6 +135,14 @@ class HermiteTable:
         return np.sort(np.concatenate([grid, np.clip(points, -reach, reach)], axis=1), axis=1)
 
 
+@lru_cache(maxsize=8)
+def _shared_rule(reach: float, panels: int, count: int) -> tuple[Array, Array, Array]:
+    """Nodes, Gaussian weights, and h_k times these weights, on equal panels."""
+    nodes, weights = (v[0] for v in _rule(np.linspace(-reach, reach, panels + 1)[None, :]))
+    density = _density(nodes)
+    return nodes, weights * density, _hermite_functions(nodes, count) * np.sqrt(density) * weights
+
+
 def _rule(edges: Array) -> tuple[Array, Array]:
     """Gauss-Legendre nodes and weights on the panels between successive edges, row by row."""
     x, w = np.polynomial.legendre.leggauss(_NODES)
@@ -155,10 +167,12 @@ def _hermite_functions(x: Array, count: int) -> Array:
     return rows
 
 
-def series(first: HermiteTable, second: HermiteTable, q: Array, qp: Array, t: Array) -> SeriesValues:
+def series(
+    first: HermiteTable, second: HermiteTable, q: Array, qp: Array, t: Array, terms: tuple[int, ...] = TERMS
+) -> SeriesValues:
     """E[f(U) h(U')] with a bound of the truncation; the arrays broadcast against each other.
 
-    Terms are added until the bound is below 1e-15 of the scale sqrt(E f^2 E h^2), or 512 are summed.
+    Terms are added until the bound is at rounding level relative to sqrt(E f^2 E h^2), or ``terms`` are exhausted.
 
     Examples
     --------
@@ -174,7 +188,7 @@ def series(first: HermiteTable, second: HermiteTable, q: Array, qp: Array, t: Ar
     scale = np.sqrt(q) * np.sqrt(qp)
     zero = scale == 0
     rho = np.where(zero, 0.0, np.clip(t / np.where(zero, 1.0, scale), -1.0, 1.0))
-    for count in _TERMS:
+    for count in terms:
         m, square, change = first.coefficients(levels, count)
         same = second is first and np.array_equal(levels, levels_p)
         m_p, square_p, change_p = (m, square, change) if same else second.coefficients(levels_p, count)
@@ -187,9 +201,25 @@ def series(first: HermiteTable, second: HermiteTable, q: Array, qp: Array, t: Ar
     for k in range(count - 1, -1, -1):
         total *= rho
         total += m[:, k][index] * m_p[:, k][index_p]
-    # change is relative to each factor's root mean square; the sum over k is bounded by Cauchy-Schwarz
-    quadrature = (change + change_p) * np.sqrt(count) * size
+    # by Cauchy-Schwarz, the changes being 2-norms relative to each factor's root mean square
+    quadrature = (change + change_p) * size
     return SeriesValues(total, tail + quadrature + 8 * _EPS * size, count)
+
+
+def line(first: HermiteTable, second: HermiteTable, q: float, qp: float, sign: float) -> tuple[float, float]:
+    """E[f(sqrt(q) z) h(sign sqrt(q') z)] by one rule, and the change when it is refined."""
+    previous = value = np.nan
+    for panels in _PANELS:
+        edges = np.concatenate(
+            [first._edges(np.array([q]), _REACH, panels), second._edges(np.array([qp]), _REACH, 1)], axis=1
+        )
+        nodes, weights = _rule(np.sort(np.concatenate([edges, sign * edges], axis=1), axis=1))
+        z, w = nodes[0], weights[0] * _density(nodes[0])
+        product = first.function(np.sqrt(q) * z) * second.function(sign * np.sqrt(qp) * z)
+        previous, value = value, float(np.sum(product * w))
+        if abs(value - previous) <= 1e-15 * abs(value):
+            break
+    return value, abs(value - previous)
 
 
 def plane(

@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..symbolic.functions import ScalarFunction, make_function
 from ..symbolic.kernel import KernelFormulas
-from .angles import discriminant, pair_angles
+from .angles import discriminant
 from .dual import DualActivation, dual
-from .kernel_inputs import CLOSE, Covariance, as_rows, close_pairs, inverse, norms
+from .dual_kink import KinkDual
+from .kernel_inputs import CLOSE, Covariance, Pairs, as_rows, close_pairs, inverse, norms
 
 Array = NDArray[Any]
 
 #: rows of a block, by default such that a block holds about this many entries
 _BLOCK_ENTRIES = 1 << 22
+#: rows of a block of a symmetric matrix: small, since blocks on the diagonal are computed in full
+_SYMMETRIC_ROWS = 256
 #: entries of a tile of the elementwise part, which should stay in cache
 _TILE = 1 << 15
 
@@ -104,25 +107,29 @@ class Kernel:
                 f"dimensions {X.shape[1]} and {Y.shape[1]}", "X and Y", "give points of one dimension"
             )
         dtype = np.result_type(X, Y)
-        Z = self.covariance.root_map(X.astype(dtype, copy=False))
-        Zp = Z if symmetric else self.covariance.root_map(Y.astype(dtype, copy=False))
+        X, Y = X.astype(dtype, copy=False), Y.astype(dtype, copy=False)
+        Z = self.covariance.root_map(X)
+        Zp = Z if symmetric else self.covariance.root_map(Y)
         root = norms(Z)
         root_p = root if symmetric else norms(Zp)
+        if self.dual().kink is not None:
+            # the product of unit rows is the cosine: two passes over the matrix less
+            Z = Z * inverse(root).astype(dtype)[:, None]
+            Zp = Z if symmetric else Zp * inverse(root_p).astype(dtype)[:, None]
         n, m = len(Z), len(Zp)
         if block is not None and block < 1:
             raise InputError(f"must be at least 1, got {block}", "block", "give a number of rows")
-        rows = min(n, block or max(16, _BLOCK_ENTRIES // m))
+        rows = min(n, block or (_SYMMETRIC_ROWS if symmetric else max(16, _BLOCK_ENTRIES // m)))
         result = np.empty((n, m), dtype=dtype)
         for low in range(0, n, rows):
             high = min(low + rows, n)
             first = low if symmetric else 0
             view = result[low:high, first:]
             np.matmul(Z[low:high], Zp[first:].T, out=view)
-            self._elementwise(view, Z[low:high], Zp[first:], root[low:high], root_p[first:])
+            self._elementwise(view, X[low:high], Y[first:], root[low:high], root_p[first:], symmetric)
             if symmetric:
                 square = view[:, : high - low]
-                lower = np.tril_indices(high - low, -1)
-                square[lower] = square.T[lower]
+                square[:] = np.triu(square) + np.triu(square, 1).T
                 result[high:, low:high] = view[:, high - low :].T
         if symmetric:
             np.fill_diagonal(result, self._on_diagonal(root))
@@ -141,10 +148,11 @@ class Kernel:
         """
         X, Y = as_rows(X, "X"), as_rows(Y, "Y")
         d = X.shape[1]
-        Z, Zp = self.covariance.root_map(X), self.covariance.root_map(Y)
-        radial = self._on_pairs(self.dual(2, 0), Z, Zp)
-        along = self._on_pairs(self.dual(1, 1), Z, Zp)
-        radial[norms(Z) == 0] = 0.0
+        pairs = Pairs.of(X, Y, self.covariance)
+        with np.errstate(invalid="ignore"):
+            radial = self.on_pairs(self.dual(2, 0), pairs)
+        along = self.on_pairs(self.dual(1, 1), pairs)
+        radial[pairs.root[:, 0] == 0] = 0.0
         mapped, mapped_p = self.covariance.apply(X), self.covariance.apply(Y)
         return np.asarray(
             (radial[:, :, None] * mapped[:, None, :] + along[:, :, None] * mapped_p[None, :, :]) / d
@@ -152,30 +160,33 @@ class Kernel:
 
     # ---- how it is done ----------------------------------------------------------------------------------------
 
-    def _elementwise(self, view: Array, Z: Array, Zp: Array, root: Array, root_p: Array) -> None:
-        """Turn inner products into kernel values, in place, tile by tile."""
+    def _elementwise(
+        self, view: Array, X: Array, Y: Array, root: Array, root_p: Array, on_diagonal: bool
+    ) -> None:
+        """Turn cosines (kinked polynomials) or inner products into kernel values, in place, tile by tile.
+
+        ``on_diagonal`` says that row i and column i are the same point; these entries are filled in later.
+        """
         step = max(1, _TILE // view.shape[1])
         kink = self.dual().kink
         for low in range(0, len(view), step):
-            tile = view[low : low + step]
-            if kink is not None:
-                self._kinked(tile, Z[low : low + step], Zp, root[low : low + step], root_p)
-            else:
-                q, qp = root[low : low + step, None] ** 2, root_p[None, :] ** 2
+            tile, high = view[low : low + step], min(low + step, len(view))
+            if kink is None:
+                q, qp = root[low:high, None] ** 2, root_p[None, :] ** 2
                 tile[:] = self._smooth(tile.astype(np.float64), q, qp)
+                continue
+            if on_diagonal:
+                tile[np.arange(high - low), np.arange(low, high)] = 0.0
+            self._kinked(kink, tile, X[low:high], Y, root[low:high], root_p)
 
-    def _kinked(self, tile: Array, Z: Array, Zp: Array, root: Array, root_p: Array) -> None:
-        kink = self.dual().kink
-        assert kink is not None
+    def _kinked(self, kink: KinkDual, tile: Array, X: Array, Y: Array, root: Array, root_p: Array) -> None:
         one = tile.dtype.type(1)
-        tile *= inverse(root).astype(tile.dtype)[:, None]
-        tile *= inverse(root_p).astype(tile.dtype)[None, :]
         np.clip(tile, -one, one, out=tile)
         square = one - tile * tile
-        close = close_pairs(square, CLOSE if tile.dtype == np.float64 else 5 * CLOSE, Z.shape[1])
-        exact = [pair_angles(Z[i], Zp[j]) for i, j in close]
-        tile[:] = kink.of_cosine(tile, np.sqrt(square), root, root_p)
-        for (i, j), (cosine, sine) in zip(close, exact, strict=True):
+        close = close_pairs(square, CLOSE if tile.dtype == np.float64 else 5 * CLOSE, X.shape[1])
+        tile[:] = kink.of_cosine(tile, np.sqrt(square, out=square), root, root_p)
+        for i, j in close:
+            cosine, sine = self.covariance.angles(X[i], Y[j])
             zero = (root[i] == 0) | (root_p[j] == 0)
             tile[i, j] = kink.at_angle(root[i], root_p[j], cosine, np.where(zero, 1.0, sine))
 
@@ -187,13 +198,11 @@ class Kernel:
         q = root**2
         return self.dual().at(q, q, q, np.zeros_like(q))
 
-    def _on_pairs(self, activation: DualActivation, Z: Array, Zp: Array) -> Array:
-        from .kernel_inputs import Pairs
-
-        pairs = Pairs.of(Z, Zp)
-        kink = activation.kink
-        if kink is not None:
-            return kink.at_angle(pairs.root, pairs.root_p, pairs.cosine, pairs.sine)
+    def on_pairs(self, activation: DualActivation, pairs: Pairs) -> Array:
+        """A dual activation at the variances and angles of a block of pairs."""
+        if activation.kink is not None:
+            return activation.kink.at_angle(pairs.root, pairs.root_p, pairs.cosine, pairs.sine)
         q, qp = pairs.root**2, pairs.root_p**2
-        t = Z.astype(np.float64) @ Zp.T.astype(np.float64)
+        t = pairs.root * pairs.root_p * pairs.cosine
+        # closed forms with q - t need a discriminant that belongs to this t
         return activation.at(q, qp, t, discriminant(*np.broadcast_arrays(q, qp, t)))

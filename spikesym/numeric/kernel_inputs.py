@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .angles import pair_angles
+from .angles import euclidean, pair_angles
 
 Array = NDArray[Any]
 
@@ -104,6 +104,21 @@ class Covariance:
             result = result + np.outer(X @ self.w, self.B * self.w)
         return np.asarray(result)
 
+    def inner(self, X: Array, Y: Array) -> Array:
+        """x^T Gamma y for corresponding rows."""
+        if self.matrix is not None:
+            return euclidean(X @ self.matrix, Y)
+        result = self.A * euclidean(X, Y)
+        if self.B != 0:
+            assert self.w is not None
+            result += self.B * (X @ self.w) * (Y @ self.w)
+        return np.asarray(result)
+
+    def angles(self, X: Array, Y: Array) -> tuple[Array, Array]:
+        """Cosine and sine of the angles between Gamma^(1/2) x and Gamma^(1/2) y for corresponding rows."""
+        isotropic = self.matrix is None and self.B == 0
+        return pair_angles(X, Y) if isotropic else pair_angles(X, Y, self.inner)
+
     def check_dimension(self, d: int) -> None:
         """Refuse inputs whose dimension is not that of Gamma."""
         have = len(self.matrix) if self.matrix is not None else None if self.w is None else len(self.w)
@@ -147,9 +162,10 @@ class Pairs:
     sine: Array
 
     @classmethod
-    def of(cls, Z: Array, Zp: Array) -> Pairs:
-        """The geometry of all pairs of rows of Z and Zp, in float64."""
-        Z, Zp = Z.astype(np.float64), Zp.astype(np.float64)
+    def of(cls, X: Array, Y: Array, covariance: Covariance) -> Pairs:
+        """The geometry of all pairs of rows, of X and of Y, after the map by Gamma^(1/2)/sqrt(d); in float64."""
+        X, Y = X.astype(np.float64), Y.astype(np.float64)
+        Z, Zp = covariance.root_map(X), covariance.root_map(Y)
         root, root_p = norms(Z)[:, None], norms(Zp)[None, :]
         cosine = Z @ Zp.T
         cosine *= inverse(root)
@@ -157,8 +173,8 @@ class Pairs:
         np.clip(cosine, -1.0, 1.0, out=cosine)
         square = (1 - cosine) * (1 + cosine)
         sine = np.sqrt(square)
-        for rows, columns in close_pairs(square, CLOSE):
-            cosine[rows, columns], sine[rows, columns] = pair_angles(Z[rows], Zp[columns])
+        for rows, columns in close_pairs(square, CLOSE, X.shape[1]):
+            cosine[rows, columns], sine[rows, columns] = covariance.angles(X[rows], Y[columns])
         # a zero row is taken as orthogonal to everything: a jump at zero then counts half
         sine[(root[:, 0] == 0), :] = 1.0
         sine[:, (root_p[0] == 0)] = 1.0
@@ -171,7 +187,7 @@ CLOSE = 0.02
 _PAIR_ENTRIES = 1 << 20
 
 
-def close_pairs(square: Array, limit: float, d: int = 64) -> list[tuple[Array, Array]]:
+def close_pairs(square: Array, limit: float, d: int) -> list[tuple[Array, Array]]:
     """Index arrays (rows, columns) of entries below ``limit``, in chunks of bounded size."""
     rows, columns = np.nonzero(square < limit)
     step = max(1, _PAIR_ENTRIES // d)
