@@ -54,7 +54,7 @@ class CovarianceResult:
     warnings: tuple[str, ...]
 
     def correction(self, quantity: str, approximate: str = "leading") -> float | None:
-        """Size of the finite-size correction: (exact - approximate)/exact of ``A`` (without its 1), ``B`` or ``A_plus_B``."""
+        """Size of the finite-size correction: (exact - approximate)/exact of A - 1, ``B`` or ``A_plus_B``."""
         exact, other = getattr(self, quantity)["exact"], getattr(self, quantity)[approximate]
         if exact is None or other is None or exact.value is None or other.value is None:
             return None
@@ -232,7 +232,7 @@ def _vanishing(constants: Constants) -> list[str]:
         value = constants.constant(symbol)
         if value is None or not value.has_number or value.is_zero is False:
             continue
-        text = f"{name} = 0 for the {what} {data.function.text}: the leading B is zero, and what is left is of relative order 1/n and 1/d"
+        text = f"{name} = 0 for the {what} {data.function.text}: the leading B is zero, what is left is smaller by 1/n and 1/d"
         if what == "link":
             exponent = data.information_exponent
             text += f" (information exponent {exponent.k}: {exponent.detail})"

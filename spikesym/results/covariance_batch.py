@@ -76,7 +76,7 @@ def _ratio(number: sympy.Expr) -> Any:
 
 
 def _check_overlap(formulas: Formulas, seed: int) -> Outcome:
-    """Top eigenvector of the batch covariance of a ReLU network at d = 400, against the leading overlap: error O(1/sqrt d)."""
+    """Top eigenvector of the batch covariance of a ReLU network at d = 400, against the leading overlap."""
     d, n = 400, 1200
     rng = np.random.default_rng(np.random.SeedSequence((seed, 418)))
     overlaps = []
@@ -112,8 +112,8 @@ def _evaluate_quenched(name: str, model: Model) -> float:
 register(
     Statement(
         id="quenched-leading",
-        statement="Given the batch (labels only), the features' covariance has a spike along X^T y, whose squared overlap with "
-        "w* is c_1^2/(c_1^2 + E y^2 d/n), and a bulk.",
+        statement="Given the batch (labels only), the features' covariance has a spike along X^T y and a bulk; the squared "
+        "overlap of X^T y with w* is c_1^2/(c_1^2 + E y^2 d/n).",
         assumptions=(*ASSUMPTIONS, "labels only", "n, m, d grow in proportion", "c_1 mu_1 != 0"),
         source="derived in spikesym.symbolic.covariance_quenched; compare Cui et al. 2024 (2402.04980)",
         formulas=cache(quenched_formulas),

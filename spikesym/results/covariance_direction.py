@@ -21,8 +21,8 @@ from .registry import Check, Formulas, Outcome, Statement, register
 
 def _direction_formulas() -> dict[str, sympy.Expr]:
     relu, absolute = link_forms(sympy.Max(0, X)), link_forms(sympy.Abs(X))
-    assert relu is not None and absolute is not None and relu.EP2 is not None and relu.EQ2 is not None
-    assert absolute.EP2 is not None
+    assert relu is not None
+    assert absolute is not None
     joint = homogeneous_derivation().results["others_two"] * D
     return {
         "along": relu.EP2,
@@ -58,8 +58,8 @@ def _evaluate_direction(name: str, d: int, k: int = 0) -> float:
 register(
     Statement(
         id="rho-moments",
-        statement="Means over the direction of a weight: E P^2 and E Q^2 of the ReLU link, J_d (the squared gradient towards "
-        "another neuron), E P^2 of |s|, E phi^2 of the angle, and the moments of a coordinate of a uniform point of the sphere.",
+        statement="Means over the direction of a weight: E P^2 and E Q^2 of the ReLU link, J_d (the squared gradient "
+        "towards another neuron), E P^2 of |s|, E phi^2 of the angle, and the moments of a coordinate of the sphere.",
         assumptions=("direction uniform on the sphere of R^d, d >= 2",),
         source="derived in spikesym.symbolic.angle; gradient of the arc-cosine kernel (Cho and Saul 2009)",
         formulas=cache(_direction_formulas),

@@ -225,7 +225,7 @@ def conditional_derivation() -> Derivation:
 
 def _label_steps() -> list[Step]:
     """E_x[y sigma'(<w, x>) x] along w* and beside it, squared and averaged over the direction of the weight."""
-    # with Phi and phi for the distribution and density: E[sign | s] = 2 Phi(kappa s) - 1 and E[zeta sign | s] = 2 phi(kappa s)
+    # E[sign | s] = 2 Phi(kappa s) - 1 and E[zeta sign | s] = 2 phi(kappa s): see conditional_derivation
     p_rho, q_rho, p_mean = sympy.Symbol("P_rho"), sympy.Symbol("Q_rho"), C1 / 2
     along = sympy.Poly(sympy.expand((P_COEF * C1 + Q_COEF * (2 * p_rho - C1)) ** 2), p_rho)
     # P(-rho) + P(rho) = c_1, as Phi(-u) + Phi(u) = 1: E P(rho) = c_1 / 2

@@ -41,7 +41,7 @@ def _series(kind: str, k: int, order: int, init: str = "gaussian") -> sympy.Expr
 
 
 class _Graded:
-    """Polynomials in rho, x_1, x_2 and coefficient symbols, cut at a weight: rho and x count 1, and 2 is one order of 1/d."""
+    """Polynomials in rho, x_1, x_2 and coefficient symbols, cut at a weight (2 of rho or x are one order of 1/d)."""
 
     def __init__(self, symbols: list[sympy.Symbol], weight: int) -> None:
         self.ring = PolyRing([*_GRADED, _V1, _V2, _C, EPSILON, *symbols], sympy.QQ, sympy.lex)
@@ -170,11 +170,7 @@ _LATER_A = {
 
 def _scaled(expr: sympy.Expr) -> sympy.Expr:
     """Put n = alpha d, m = beta d, eta = eta_0 d^zeta."""
-    return sympy.expand(
-        sympy.powsimp(
-            sympy.expand(expr.subs({N: ALPHA * D, M: BETA * D, ETA: ETA0 * D**ZETA, EPSILON: 1 / D}))
-        )
-    )
+    return sympy.expand(expr.subs({N: ALPHA * D, M: BETA * D, ETA: ETA0 * D**ZETA, EPSILON: 1 / D}))
 
 
 @lru_cache(maxsize=32)
@@ -201,7 +197,10 @@ def expansion(order: int, init: str, full: bool) -> dict[str, dict[sympy.Expr, s
     )
     both = {
         along: second_moment().subs({FULL: 0}).subs(
-            {s: moment_expansion(k, along, order - int(k == "labels_one"), init) if "labels" in k else 0 for k, s in MOMENTS.items()}
+            {
+                s: moment_expansion(k, along, order - int(k == "labels_one"), init) if "labels" in k else 0
+                for k, s in MOMENTS.items()
+            }
         )
         for along in (True, False)
     }  # fmt: skip
@@ -228,11 +227,13 @@ def _by_exponent(expr: sympy.Expr, families: dict[sympy.Expr, int]) -> dict[symp
 
 
 def _grouped(expr: sympy.Expr) -> sympy.Expr:
-    """Collect by alpha, beta and the scales of step and readout."""
-    outside = sympy.collect(
-        sympy.expand(expr), [ETA0, VARSIGMA, BETA, ALPHA, KAPPA4, TAU2], evaluate=False, exact=False
-    )
-    return sympy.Add(*[sympy.factor(c) * k if c.count_ops() < 200 else c * k for k, c in outside.items()])
+    """Collect by alpha, beta and the scales of step and readout, with what all terms share in front."""
+    scales = (ETA0, VARSIGMA, BETA, ALPHA, KAPPA4, TAU2)
+    found: dict[sympy.Expr, list[sympy.Expr]] = {}
+    for term in sympy.Add.make_args(sympy.expand(expr)):
+        inside, outside = term.as_independent(*scales, as_Add=False)
+        found.setdefault(outside, []).append(inside)
+    return sympy.factor_terms(sympy.Add(*[outside * sympy.Add(*inside) for outside, inside in found.items()]))
 
 
 @lru_cache(maxsize=2)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -59,7 +60,7 @@ def _nodes(dps: int) -> list[tuple[Any, Any]]:
 def integral(function: Callable[[Any], Any], breaks: Sequence[Any]) -> Any:
     """Integral of a function that is entire between the break points."""
     total = mpmath.mpf(0)
-    for low, high in zip(breaks[:-1], breaks[1:], strict=True):
+    for low, high in pairwise(breaks):
         half, middle = (high - low) / 2, (high + low) / 2
         if half:
             total += half * mpmath.fsum(w * function(middle + half * x) for x, w in _nodes(mpmath.mp.dps))

@@ -173,7 +173,7 @@ def _exponential_terms(link: sympy.Expr) -> list[tuple[sympy.Expr, int, sympy.Ex
 
 
 def _from_exponentials(terms: list[tuple[sympy.Expr, int, sympy.Expr, sympy.Expr]]) -> LinkForms:
-    """Derivatives in a of E[exp(a s - b s^2) Phi(kappa s)] and E[exp(a s - b s^2) phi(kappa s)], by completing the square."""
+    """Derivatives in a of E[exp(a s - b s^2) Phi(kappa s)] and of the same with phi, by completing the square."""
     sin, cos = sympy.sin(PHI), sympy.cos(PHI)
     p, q, c1 = sympy.Integer(0), sympy.Integer(0), sympy.Integer(0)
     for c, k, a, b in terms:
@@ -204,7 +204,7 @@ def _from_exponentials(terms: list[tuple[sympy.Expr, int, sympy.Expr, sympy.Expr
 
 
 def link_derivation(link: sympy.Expr) -> Derivation:
-    """The closed forms of a link as checked steps: P and Q against their definitions, E P^2 and E Q^2 against the density."""
+    """The closed forms of a link as checked steps: P, Q by their definitions, E P^2, E Q^2 by the density."""
     forms = link_forms(link)
     if forms is None:
         raise ValueError(f"P and Q do not close for {link}")

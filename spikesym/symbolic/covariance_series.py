@@ -68,8 +68,19 @@ def coefficient(family: str, k: int) -> sympy.Expr:
     return _KEPT.get((family, k)) or sympy.Symbol(f"{family}_{k}", real=True)
 
 
-def symbol_index(symbol: sympy.Symbol) -> tuple[str, int] | None:
-    """The family and degree that a coefficient symbol stands for."""
+def family_of(symbol: sympy.Symbol) -> tuple[str, int] | None:
+    """The family and degree that a symbol stands for; E g^2 s^2 counts as the second moment of its family.
+
+    Examples
+    --------
+    >>> family_of(C1), family_of(coefficient("mu", 5)), family_of(D)
+    (('c', 1), ('mu', 5), None)
+    """
+    if symbol == EG2S2:
+        return ("gamma", 2)
+    for key, own in _OWN_SYMBOLS.items():
+        if symbol == own:
+            return key
     family, _, degree = symbol.name.partition("_")
     return (family, int(degree)) if family in FAMILIES and degree.isdigit() else None
 
@@ -205,20 +216,13 @@ def _with_polynomials(expr: sympy.Expr, model: TestModel) -> sympy.Expr:
 
     values = {}
     for symbol in expr.free_symbols:
-        index = _index(symbol)
-        if index is not None:
+        index = family_of(symbol)
+        if index is not None and symbol != EG2S2:
             base = model.resolve(FAMILIES[index[0]])
             values[symbol] = exact_mean(GaussianMean(sympy.diff(base, X, index[1]), X))
     values[EG2S2] = exact_mean(GaussianMean(sympy.expand(X**2 * model.resolve(Link(0, X)) ** 2), X))
     expr = expr.replace(Profile, profile).subs(values)
     return expr.subs({D: model.d, TAU2: model.tau2})
-
-
-def _index(symbol: sympy.Symbol) -> tuple[str, int] | None:
-    for key, own in _OWN_SYMBOLS.items():
-        if symbol == own:
-            return key
-    return symbol_index(symbol)
 
 
 @lru_cache(maxsize=1)

@@ -41,6 +41,7 @@ GAMMA_V = sympy.Symbol("Gamma_v", positive=True)
 LATEX_NAMES.update({FULL: r"\mathbf{1}_{\text{full}}", NU2: r"\nu'", GAMMA_V: r"v^{\top}\Gamma v"})
 
 _U = r"\langle w, x\rangle"
+_TWO = rf"\sigma'({_U})\sigma'(\langle w,x'\rangle)\langle v,x\rangle\langle v,x'\rangle"
 #: the means left after the average over the readout, by name: symbols with their LaTeX
 MOMENTS = {
     name: sympy.Symbol(f"M_{name}", real=True)
@@ -63,7 +64,7 @@ _MOMENT_LATEX = {
     "own_one": rf"(\sigma\sigma')({_U})^{{2}}\langle v,x\rangle^{{2}}",
     "own_two": rf"(\sigma\sigma')({_U})\,(\sigma\sigma')(\langle w,x'\rangle)\langle v,x\rangle\langle v,x'\rangle",
     "others_one": rf"\sigma(\langle w',x\rangle)^{{2}}\sigma'({_U})^{{2}}\langle v,x\rangle^{{2}}",
-    "others_two": rf"\sigma(\langle w',x\rangle)\sigma(\langle w',x'\rangle)\,\sigma'({_U})\sigma'(\langle w,x'\rangle)\langle v,x\rangle\langle v,x'\rangle",
+    "others_two": rf"\sigma(\langle w',x\rangle)\sigma(\langle w',x'\rangle)\,{_TWO}",
 }
 LATEX_NAMES.update({MOMENTS[k]: rf"\mathbb{{E}}\left[{v}\right]" for k, v in _MOMENT_LATEX.items()})
 
@@ -76,7 +77,7 @@ def _preactivation(neuron: sympy.Expr, sample: sympy.Expr) -> sympy.Expr:
 
 
 def loss() -> sympy.Expr:
-    """L = (1/2n) sum_i (f(x_i) - y_i)^2 with f(x) = m^(-1/2) sum_l a_l sigma(<w_l, x>), as an expression in indexed variables."""
+    """L = (1/2n) sum_i (f(x_i) - y_i)^2 with f(x) = m^(-1/2) sum_l a_l sigma(<w_l, x>), in indexed variables."""
     output = Sum(_a[_l] * Activation(0, _preactivation(_l, _i)), (_l, 1, M)) / sympy.sqrt(M)
     return Sum((output - _y[_i]) ** 2, (_i, 1, N)) / (2 * N)
 
@@ -144,9 +145,7 @@ LATEX_NAMES.update(
         _READOUT[
             "one"
         ]: rf"\mathbb{{E}}\left[a_j^{{2}} r^{{2}}\sigma'({_U})^{{2}}\langle v,x\rangle^{{2}}\right]",
-        _READOUT[
-            "two"
-        ]: rf"\mathbb{{E}}\left[a_j^{{2}} r\,r'\sigma'({_U})\sigma'(\langle w,x'\rangle)\langle v,x\rangle\langle v,x'\rangle\right]",
+        _READOUT["two"]: rf"\mathbb{{E}}\left[a_j^{{2}} r\,r'{_TWO}\right]",
     }
 )
 
