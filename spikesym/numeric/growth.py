@@ -18,13 +18,15 @@ from ..errors import CertificationError
 from ..symbolic.roots import IsolatedRoot
 from ..symbolic.symbols import X
 from .arb_eval import compile, evaluate
-from .orders import Order, Undecided, extreme, total
+from .orders import ONE, ZERO, Order, Undecided, ball_of, extreme, rational_above, total
 from .ranges import Range
 
 T = sympy.Symbol("t", positive=True)
 _Y = sympy.Symbol("y", real=True)
 _BITS = 80
 _MAX_VANISHING = 8
+#: log t is bounded by a multiple of this power
+_LOG_POWER = sympy.Rational(1, 16)
 _ZERO_BITS = 256
 _ZERO_BUDGET = 0.5
 _MOST_OPS = 120
@@ -62,7 +64,7 @@ def growth_at_infinity(expr: sympy.Expr, x: sympy.Symbol, side: int, start: floa
     >>> x = Symbol("x", real=True)
     >>> bound = growth_at_infinity(x * log(1 + exp(x)), x, +1, 8.0)
     >>> bound.p, bound.a, bound.range.high < 1.1
-    (2.00000000000000, 0, True)
+    (2, 0, True)
     """
     growth, expr = _Growth(arb(start), None), expr.subs(x, side * T)
     try:
@@ -131,7 +133,7 @@ class _Growth:
         if self.variable not in node.free_symbols:
             return Order.bounded(Range.of(evaluate(node, ctx.prec)))
         if node == self.variable:
-            return Order(arb(1 if self.local is None else -1), arb(0), arb(0), Range.of(arb(1)))
+            return Order(ONE if self.local is None else -ONE, ZERO, ZERO, Range.of(arb(1)))
         if self.local is not None and (direct := self._analytic(node)) is not None:
             return direct
         if isinstance(node, sympy.Add):
@@ -153,16 +155,16 @@ class _Growth:
         base, exponent = node.args
         if self.variable in exponent.free_symbols:
             return self.order(sympy.exp(exponent * sympy.log(base)))
-        inner, power = self.order(base), evaluate(exponent, ctx.prec)
+        inner = self.order(base)
         if exponent.is_Integer:
-            return inner.to_power(power, inner.range.integer_power(int(exponent)))
-        return inner.to_power(power, inner.range.real_power(power))
+            return inner.to_power(exponent, inner.range.integer_power(int(exponent)))
+        return inner.to_power(exponent, inner.range.real_power(ball_of(exponent)))
 
     def _exponential(self, argument: sympy.Expr) -> Order:
         inner = self.order(argument)
         if inner.trend <= 0:
             return Order.bounded(inner.values(self.start).monotone(arb.exp))
-        infinite = Order(arb(0), arb(0), arb.pos_inf(), Range.of(arb(1)))
+        infinite = Order(ZERO, ZERO, sympy.oo, Range.of(arb(1)))
         if self.local is not None and inner.range.sign > 0:
             return infinite
         if self.local is None and (exact := self._exact_exponent(argument)) is not None:
@@ -170,27 +172,27 @@ class _Growth:
         if inner.range.sign < 0:
             return Order.bounded(Range.of(arb(0), (-inner.least(self.start)).exp()))
         # slower than t^2: |argument| <= H t^p <= H start^(p-1) t for p <= 1, and likewise with t^2 up to 2
-        size, positive = inner.range.largest, Range.of(arb(0), arb(1))
-        if inner.a == 0 and inner.b == 0 and inner.p <= 1:
-            return Order(arb(0), size * self.start ** (inner.p - 1), arb(0), positive)
-        if inner.a == 0 and inner.b == 0 and inner.p <= 2:
-            return Order(arb(0), arb(0), size * self.start ** (inner.p - 2), positive)
+        positive = Range.of(arb(0), arb(1))
+        for power in (1, 2) if inner.a == 0 and inner.b == 0 else ():
+            if inner.p <= power:
+                rate = rational_above(inner.range.largest * self.start ** ball_of(inner.p - power))
+                return Order(ZERO, rate if power == 1 else ZERO, rate if power == 2 else ZERO, positive)
         if inner.range.sign > 0:
             return infinite
         raise Undecided("exponential of a growing oscillation")
 
     def _exact_exponent(self, argument: sympy.Expr) -> Order | None:
         """exp(b t^2 + a t + rest) with the quadratic part split off exactly; None where there is none."""
-        exact, rest = [arb(0), arb(0), arb(0)], []
+        exact, rest = [ZERO, ZERO, ZERO], []
         for term in sympy.Add.make_args(sympy.expand(argument)):
             degree = sympy.degree(term, T) if term.is_polynomial(T) else 3
             if degree > 2:
                 rest.append(term)
             else:
-                exact[degree] += evaluate(term.coeff(T, degree), ctx.prec)
+                exact[degree] += term.coeff(T, degree)
         if exact[1] == 0 and exact[2] == 0:
             return None
-        head = Order(arb(0), exact[1], exact[2], Range.of(exact[0].exp()))
+        head = Order(ZERO, exact[1], exact[2], Range.of(ball_of(exact[0]).exp()))
         return head.times(self._exponential(sympy.Add(*rest))) if rest else head
 
     # ---- functions -----------------------------------------------------------------------------------------
@@ -255,17 +257,16 @@ class _Growth:
         if not inner.range.sign > 0:
             raise Undecided("logarithm of a function that may vanish")
         terms = [Order.bounded(inner.range.monotone(arb.log))]
-        if not _is_zero(inner.p):
+        if inner.p != 0:
             # 0 <= log t <= t^s / (e s) for t >= 1
             if not self.start >= 1:
                 raise Undecided("logarithm before t = 1")
-            s = arb(1) / 16
-            largest = Range.of(arb(0), 1 / (arb.const_e() * s))
-            terms.append(Order(s, arb(0), arb(0), Range.of(inner.p) * largest))
-        if not _is_zero(inner.a):
-            terms.append(Order(arb(1), arb(0), arb(0), Range.of(inner.a)))
-        if not _is_zero(inner.b):
-            terms.append(Order(arb(2), arb(0), arb(0), Range.of(inner.b)))
+            largest = Range.of(arb(0), 1 / (arb.const_e() * ball_of(_LOG_POWER)))
+            terms.append(Order(_LOG_POWER, ZERO, ZERO, Range.of(ball_of(inner.p)) * largest))
+        if inner.a != 0:
+            terms.append(Order(ONE, ZERO, ZERO, Range.of(ball_of(inner.a))))
+        if inner.b != 0:
+            terms.append(Order(2 * ONE, ZERO, ZERO, Range.of(ball_of(inner.b))))
         return replace(total(terms, self.start), diverges=inner.trend != 0)
 
     def _piecewise(self, node: sympy.Piecewise) -> Order:
@@ -304,7 +305,7 @@ class _Growth:
             if not ball.is_finite():
                 return None
             if not _is_known_zero(derivative.subs(self.variable, 0)):
-                return Order(arb(-m), arb(0), arb(0), Range.of(ball / math.factorial(m)))
+                return Order(sympy.Integer(-m), ZERO, ZERO, Range.of(ball / math.factorial(m)))
             derivative = derivative.diff(self.variable)
         return None
 
@@ -319,8 +320,3 @@ def _is_known_zero(value: sympy.Expr) -> bool:
         return False
     proved, _ = within(_ZERO_BUDGET, lambda: sympy.simplify(value.rewrite(sympy.exp)) == 0, False)
     return bool(proved)
-
-
-def _is_zero(ball: arb) -> bool:
-    """Whether the ball is exactly zero (``!=`` of balls asks for certainty of the opposite)."""
-    return bool(ball == 0)

@@ -14,6 +14,8 @@ from ..budget import within
 from ..errors import CertificationError, InputError, NotIntegrableError
 from ..symbolic.symbols import X
 from .arb_eval import compile
+from .orders import Undecided
+from .orders import sign as exponent_sign
 from .quadrature import Integrand, end_ball, function_integrand, is_regular, point_order, tail_growth
 from .supremum import Unbounded, supremum
 from .value import Value
@@ -70,6 +72,17 @@ def check_integrand(integrand: Integrand, where: str, name: str) -> None:
         ctx.prec = old
 
 
+def _decays(b: sympy.Expr, a: sympy.Expr, p: sympy.Expr) -> bool:
+    """Whether t^p exp(a t + b t^2) is proved to be integrable at infinity."""
+    try:
+        for exponent in (b, a):
+            if trend := exponent_sign(exponent):
+                return trend < 0
+        return exponent_sign(p + 1) < 0
+    except Undecided:
+        return False
+
+
 def _finite_ends(pieces: list[Any]) -> list[tuple[Any, int, sympy.Expr]]:
     """Endpoints with the side that a piece lies on, nearest to zero first: errors name that one."""
     ends = [(e, side, p.expr) for p in pieces for e, side in ((p.lower, 1), (p.upper, -1))]
@@ -87,13 +100,11 @@ def _check_tail(expr: sympy.Expr, side: int, start: float, where: str, name: str
         _, order = tail_growth(expr, side, start)
     except CertificationError as error:
         raise _refuse(f"E[{name}^2] could not be shown to be finite: {error}", where) from None
-    quadratic, linear, power = 2 * order.b - arb(0.5), 2 * order.a, 2 * order.p
-    finite = quadratic < 0 or (quadratic == 0 and (linear < 0 or (linear == 0 and power < -1)))
-    if finite or order.range.largest == 0:
+    if order.range.largest == 0 or _decays(2 * order.b - sympy.Rational(1, 2), 2 * order.a, 2 * order.p):
         return
     if order.is_two_sided:
-        growth = "exp(x^2/4)" if order.b.is_finite() else "exp(c x^2) for every c"
-        kind = "as fast as" if quadratic <= 0 else "faster than"
+        growth = "exp(x^2/4)" if order.b is not sympy.oo else "exp(c x^2) for every c"
+        kind = "as fast as" if order.b == sympy.Rational(1, 4) else "faster than"
         raise _refuse(f"E[{name}^2] is infinite: {name} grows {kind} {growth} as {place}", where)
     raise _refuse(f"E[{name}^2] could not be shown to be finite: growth as {place}", where)
 
@@ -109,10 +120,11 @@ def _check_end(expr: sympy.Expr, end: Any, side: int, where: str, name: str) -> 
     except CertificationError as error:
         raise _refuse(f"E[{name}^2] could not be shown to be finite: {error}", where) from None
     flat = order.a == 0 and order.b == 0
-    if flat and 2 * order.p < 1:
+    # with t = 1/|x - x0| the integral of t^(2p) dx is that of t^(2p - 2) dt
+    if flat and _decays(order.b, order.a, 2 * order.p - 2):
         return
     at = f"{name[-2]} = {end}"
-    if not order.is_two_sided or (flat and not 2 * order.p >= 1):
+    if not order.is_two_sided:
         raise _refuse(f"E[{name}^2] could not be shown to be finite at {at}", where)
     growth = f"{_distance(name, end)}^{_exponent(-2 * order.p)}" if flat else "the exponential of a pole"
     raise _refuse(f"E[{name}^2] is infinite: {name}^2 grows like {growth} at {at}", where)
@@ -122,10 +134,9 @@ def _distance(name: str, end: sympy.Expr) -> str:
     return f"|{name[-2]}|" if end == 0 else f"|{name[-2]} - {end}|".replace("- -", "+ ")
 
 
-def _exponent(power: arb) -> str:
-    whole = power.unique_fmpz()
-    text = str(whole) if whole is not None else power.str(4, radius=False)
-    return text if text.lstrip("-").isdigit() and not text.startswith("-") else f"({text})"
+def _exponent(power: sympy.Expr) -> str:
+    text = str(power if power.is_Integer else sympy.N(power, 4))
+    return f"({text})"
 
 
 def _check_inside(piece: Any, where: str, name: str) -> None:

@@ -20,7 +20,7 @@ from ..symbolic.symbols import X
 from .arb_eval import compile, evaluate
 from .gauss_legendre import Chart, MehlerBound, add_panel, choose_rule, log_upper, mehler_bound
 from .growth import growth_at_infinity, order_at_point
-from .orders import Order, Undecided
+from .orders import Order, Undecided, ball_of
 
 _PANEL = 2.0
 _MOST_PANELS = 6000
@@ -89,7 +89,8 @@ def function_integrand(function: Any, of_piece: Callable[[sympy.Expr], sympy.Exp
         return Integrand(lambda radius: _mapped(function.pieces(radius), of_piece), whole, whole)
     pieces = _mapped(function.pieces(), of_piece)
     ends = [end_ball(piece.upper, 0.0) for piece in pieces[:-1]]
-    start = max((float(abs(end).upper()) for end in ends), default=0.0)
+    # a little beyond, for the rounding to a double
+    start = max((float(abs(end).upper()) * (1 + 1e-12) for end in ends), default=0.0)
     return Integrand(lambda radius: pieces, pieces[0].expr, pieces[-1].expr, start)
 
 
@@ -212,12 +213,15 @@ def _log_tail(order: Order, r: float, radius: float) -> float:
     """log of int_R^inf |h| t^p exp(a t + b t^2 - t^2/(2(1+r))) dt, by the slope of its logarithm at R."""
     if order.range.largest == 0:
         return -math.inf
-    x, s = arb(radius), 1 / (1 + arb(r)) - 2 * order.b
-    rate = s * x - order.a - order.p.max(arb(0)) / x
+    if order.b is sympy.oo:
+        return math.inf
+    x, p, a = arb(radius), ball_of(order.p), ball_of(order.a)
+    s = 1 / (1 + arb(r)) - 2 * ball_of(order.b)
+    rate = s * x - a - p.max(arb(0)) / x
     if not rate > 0 or not s >= 0:
         return math.inf
     size = order.range.largest / rate
-    exponent = order.p * x.log() + order.a * x - s * x * x / 2
+    exponent = p * x.log() + a * x - s * x * x / 2
     return log_upper(size) + float(exponent.upper()) + 1e-6
 
 
@@ -312,16 +316,17 @@ def _singular_chart(
     u = sympy.Symbol("u", positive=True)
     local = expr.subs(X, end + side * u)
     reach, bound = point_order(expr, end, side)
-    if not bound.p < 1 or not (bound.a == 0 and bound.b == 0):
+    gap = 1 - ball_of(bound.p)
+    if not gap > 0 or not (bound.a == 0 and bound.b == 0):
         raise CertificationError(f"{str(expr)[:80]} is not integrable at {end}")
     mehler = mehler_bound(count, 0.0, 0.0)
-    log_size = log_upper(bound.range.largest) + log_upper(1 / (1 - bound.p))
+    log_size = log_upper(bound.range.largest) + log_upper(1 / gap)
     budget = log_tolerance - mehler.log_factor(count - 1) - log_size
-    exponent = min(-1.0, budget / float((1 - bound.p).lower()) / math.log(2))
+    exponent = min(-1.0, budget / float(gap.lower()) / math.log(2))
     top = math.floor(math.log2(min(reach, room, 1.0)))
     depth = max(1, math.ceil(top - exponent))
     first = arb(2) ** (top - depth)
-    log_gap = log_size + float(((1 - bound.p) * first.log()).upper()) + 1e-6
+    log_gap = log_size + float((gap * first.log()).upper()) + 1e-6
     errors.add(_Gap(log_gap, mehler))
     chart = Chart(compile(local, (u,), real=True), compile(local, (u,)), ball, side)
     return chart, first, depth

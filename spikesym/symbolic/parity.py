@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 
 import sympy
-from sympy import Integer
+from sympy import Integer, Rational
 
 from ..budget import within
 from .pieces import SWITCHES
@@ -13,6 +14,7 @@ from .symbols import X
 
 _SECONDS = 0.5
 _MAX_DEGREE = 3
+_DIGITS = 25
 
 
 @lru_cache(maxsize=256)
@@ -39,6 +41,8 @@ def _polynomial(part: sympy.Expr) -> sympy.Expr | None:
 
 def _search(part: sympy.Expr) -> sympy.Expr | None:
     """The polynomial that ``part`` is, found by the first derivative that vanishes identically."""
+    if not _may_be_polynomial(part):
+        return None
     slope, value = part, Integer(0)
     for n in range(_MAX_DEGREE + 2):
         if _vanishes(slope):
@@ -49,6 +53,19 @@ def _search(part: sympy.Expr) -> sympy.Expr | None:
         value += sympy.simplify(at_zero) * X**n / sympy.factorial(n)
         slope = slope.diff(X)
     return None
+
+
+def _may_be_polynomial(part: sympy.Expr) -> bool:
+    """False where differences of values at equal steps show at once that it is none of low degree."""
+    if part.free_symbols - {X}:
+        return True
+    values = [sympy.N(part.subs(X, Rational(3 * j, 8)), _DIGITS) for j in range(1, _MAX_DEGREE + 3)]
+    if not all(v.is_Float or v.is_Integer for v in values):
+        return True
+    scale = max(abs(v) for v in values)
+    for _ in range(_MAX_DEGREE + 1):
+        values = [b - a for a, b in pairwise(values)]
+    return bool(abs(values[0]) <= scale * sympy.Float(10) ** (6 - _DIGITS))
 
 
 def _vanishes(expr: sympy.Expr) -> bool:
