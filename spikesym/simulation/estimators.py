@@ -72,10 +72,20 @@ class Estimate:
 
 
 def false_alarm_rate(reps: int, threshold: float = 5.0) -> float:
-    """Chance that |z| exceeds the threshold although the theory is right.
+    """Chance that |z| exceeds the threshold although the theory is right, for normal values.
 
-    Student's t with ``reps - 1`` degrees of freedom: exact for normal values. For the skewed values that
-    networks give (skewness up to about 3 in A + B) the rate is a few times larger below 50 networks.
+    Student's t with ``reps - 1`` degrees of freedom. The values of networks are skewed to the right, more so for
+    small sizes and for A + B, and then low z-scores are likelier. Measured for |z| > 5, by resampling 20000 networks:
+
+    ==================  ======  ======  ======  ======  ======
+    networks                10      20      30      50     100
+    ==================  ======  ======  ======  ======  ======
+    normal                7e-4    8e-5    3e-5    8e-6    2e-6
+    skewness 2            7e-3    2e-3    2e-4    2e-4  < 1e-4
+    skewness 3            2e-2    5e-3    1e-3    9e-4    3e-4
+    ==================  ======  ======  ======  ======  ======
+
+    :attr:`Estimate.skewness` is below 1 at d = 100, n = 200, m = 150; take 100 networks or more.
 
     Examples
     --------
