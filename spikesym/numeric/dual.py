@@ -192,22 +192,22 @@ class DualActivation:
 
         more = slow()
         if more.any() and not first.breakpoints and more.sum() <= _MOST_LONG:
-            longer = series(first, second, *(x[more] for x in arrays[:3]), MORE_TERMS)
+            a, b, c = (x[more] for x in arrays[:3])
+            longer = series(first, second, a, b, c, MORE_TERMS)
             values[more], bound[more] = longer.values, longer.bound
         left = slow()
         if not left.any() or left.sum() > _MOST_PLANE:
             return DualValues(values, SERIES, bound)
         for place in np.argwhere(left):
             at = tuple(place)
-            a, b, c, d = (float(x[at]) for x in arrays)
-            scale = np.sqrt(a) * np.sqrt(b)
+            v, vp, cov, d = (float(x[at]) for x in arrays)
+            scale = np.sqrt(v) * np.sqrt(vp)
             sine = min(np.sqrt(d) / scale, 1.0)
-            # by Price's theorem the values on the line differ by the order of the square of the sine
-            found = (
-                line(first, second, a, b, np.sign(c))
-                if sine < 1e-8
-                else plane(first, second, a, b, c / scale, sine)
-            )
+            if sine < 1e-8:
+                # by Price's theorem the values on the line differ by the order of the square of the sine
+                found = line(first, second, v, vp, np.sign(cov))
+            else:
+                found = plane(first, second, v, vp, cov / scale, sine)
             values[at], bound[at] = found
         return DualValues(values, PLANE, bound)
 

@@ -70,11 +70,11 @@ class HermiteTable:
         reached; what was found is kept for variances that are not much larger.
         """
         largest = float(np.max(q, initial=0.0))
-        panels, reached, change = self._settled.get(count, (_PANELS[0], 0.0, np.inf))
+        known, reached, change = self._settled.get(count, (_PANELS[0], 0.0, np.inf))
         if largest <= _MARGIN * reached:
-            return *self._at(q, count, panels), change
+            return *self._at(q, count, known), change
         previous = None
-        for panels in _PANELS[_PANELS.index(panels) :]:
+        for panels in _PANELS[_PANELS.index(known) :]:
             current = self._at(q, count, panels)
             if previous is not None:
                 scale = np.sqrt(np.maximum(current[1], np.finfo(float).tiny))

@@ -152,7 +152,9 @@ class Expansion:
         if not formula.closed or order < 2 or not self.kernel.function.breakpoints():
             return values
         p = frame.pairs
-        arrays = [np.broadcast_to(x, values.shape) for x in (p.root, p.root_p, p.cosine, p.sine, frame.u, frame.v)]
+        arrays = [
+            np.broadcast_to(x, values.shape) for x in (p.root, p.root_p, p.cosine, p.sine, frame.u, frame.v)
+        ]
         close = (p.sine < _CLOSE_SINE) & (p.root > 0) & (p.root_p > 0)
         expr = formula.order(order)
         for place in np.argwhere(close)[:_MOST_REPAIRED]:
@@ -191,7 +193,13 @@ class Expansion:
 
 
 def _limit(
-    expr: sympy.Expr, root: Fraction, root_p: Fraction, cosine: Fraction, sine: Fraction, u: Fraction, v: Fraction
+    expr: sympy.Expr,
+    root: Fraction,
+    root_p: Fraction,
+    cosine: Fraction,
+    sine: Fraction,
+    u: Fraction,
+    v: Fraction,
 ) -> float:
     """The order at sine at least 1e-30, with a covariance that belongs to it."""
     apart = max(sine, Fraction(1, 10**30))
@@ -226,6 +234,7 @@ class KinkedTerms:
         return cls(tuple(parts))
 
     def __call__(self, frame: Frame) -> Array:
+        """Values on a block of pairs."""
         p = frame.pairs
         total = np.zeros_like(p.cosine)
         for a, b, i, j, function in self.parts:

@@ -78,7 +78,7 @@ class Covariance:
 
     def root_map(self, X: Array) -> Array:
         """Rows Gamma^(1/2) x / sqrt(d), in the float type of X."""
-        n, d = X.shape
+        d = X.shape[1]
         self.check_dimension(d)
         if self.matrix is not None:
             return np.asarray(X @ _root(self.matrix).astype(X.dtype) / X.dtype.type(np.sqrt(d)))

@@ -133,27 +133,27 @@ class Engine:
         moment = self.moment(Law(mean, mean_p, v, vp, c), first.power, second.power, gates)
         return first.coefficient * second.coefficient * exp(exponent) / sqrt(w) * moment
 
-    def moment(self, law: Law, k: int, l: int, gates: tuple[tuple[int, Gate], ...]) -> sympy.Expr:
-        """E[U^k U'^l gates] under ``law``; a gate comes with the index (0 or 1) of its variable."""
-        if k < 0 or l < 0:
+    def moment(self, law: Law, k: int, m: int, gates: tuple[tuple[int, Gate], ...]) -> sympy.Expr:
+        """E[U^k U'^m gates] under ``law``; a gate comes with the index (0 or 1) of its variable."""
+        if k < 0 or m < 0:
             return _ZERO
-        if k == 0 and l == 0:
+        if k == 0 and m == 0:
             return self._probability(law, gates)
-        key = (law, k, l, gates)
+        key = (law, k, m, gates)
         if key in self._moments:
             return self._moments[key]
         if time.monotonic() > self.deadline:
             raise NoClosedForm("the time budget is spent")
         if k > 0:
-            total = law.mean * self.moment(law, k - 1, l, gates)
-            total += (k - 1) * law.variance * self.moment(law, k - 2, l, gates)
-            if l > 0:
-                total += l * law.covariance * self.moment(law, k - 1, l - 1, gates)
-            below = (k - 1, l)
+            total = law.mean * self.moment(law, k - 1, m, gates)
+            total += (k - 1) * law.variance * self.moment(law, k - 2, m, gates)
+            if m > 0:
+                total += m * law.covariance * self.moment(law, k - 1, m - 1, gates)
+            below = (k - 1, m)
         else:
-            total = law.mean_p * self.moment(law, 0, l - 1, gates)
-            total += (l - 1) * law.variance_p * self.moment(law, 0, l - 2, gates)
-            below = (0, l - 1)
+            total = law.mean_p * self.moment(law, 0, m - 1, gates)
+            total += (m - 1) * law.variance_p * self.moment(law, 0, m - 2, gates)
+            below = (0, m - 1)
         for position, (index, gate) in enumerate(gates):
             mean, variance, u, up = _gate_law(law, index, gate)
             covariance = u if k > 0 else up

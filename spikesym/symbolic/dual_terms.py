@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import sympy
-from sympy import I, Integer
+from sympy import Integer
 
 from .symbols import X
 
@@ -200,13 +200,6 @@ def derivative(terms: Iterable[Term]) -> list[Part]:
     return [*add_up(regular), *(Atom(weight, point) for point, weight in simplified if weight != 0)]
 
 
-def degree_and_gates(terms: Iterable[Term]) -> tuple[int, bool]:
-    """Largest power, and whether any gate is a step."""
-    listed = list(terms)
-    steps = any(t.gate is not None and t.gate.noise == 0 for t in listed)
-    return max((t.power for t in listed), default=0), steps
-
-
 def is_homogeneous_kink(terms: Iterable[Term]) -> bool:
     """Whether the function is a polynomial plus a polynomial times the step at zero."""
     for term in terms:
@@ -215,8 +208,3 @@ def is_homogeneous_kink(terms: Iterable[Term]) -> bool:
         if not plain or (gate is not None and (gate.noise != 0 or gate.offset != 0)):
             return False
     return True
-
-
-def is_real(terms: Iterable[Term]) -> bool:
-    """Whether every exponent is real (no sine or cosine among the terms)."""
-    return not any(t.alpha.has(I) for t in terms)

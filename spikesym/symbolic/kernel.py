@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 #: orders beyond this are refused: the closed forms grow too long to be of use
 MOST_ORDERS = 12
 
+_ONE = Integer(1)
 _STEP = Symbol("lambda", real=True)
 
 
@@ -82,7 +83,7 @@ def along_spike(formula: sympy.Expr, order: int, deadline: float = float("inf"))
     Examples
     --------
     >>> along_spike(sympy.exp((Q + QP) / 2 + T), 1)
-    (s + sp)**2*exp((q + qp + 2*t)/2)/2
+    (s + sp)**2*exp(q/2 + qp/2 + t)/2
     """
     for step in range(1, order + 1):
         if time.monotonic() > deadline:
@@ -107,13 +108,13 @@ def in_inner_products(formula: sympy.Expr) -> sympy.Expr:
     return present(scaled.subs(back, simultaneous=True)).subs(forth, simultaneous=True)
 
 
-def in_angle(formula: sympy.Expr, amplitude: sympy.Expr = Integer(1)) -> sympy.Expr:
+def in_angle(formula: sympy.Expr, amplitude: sympy.Expr = _ONE) -> sympy.Expr:
     """A formula in q, q', t at q = a |x|^2/d, q' = a |x'|^2/d, t = a |x||x'| cos(theta)/d, a the ``amplitude``.
 
     Examples
     --------
-    >>> in_angle(sympy.asin(T / sympy.sqrt(Q * QP)) / pi + sympy.sqrt(Q * QP - T**2))
-    nx*nxp*sin(theta)/d + (pi/2 - theta)/pi
+    >>> in_angle(T * sympy.asin(T / sympy.sqrt(Q * QP)) + pi * T / 2)
+    nx*nxp*(pi - theta)*cos(theta)/d
     """
     scale = amplitude / D
     radius = scale * NORM * NORMP * sin(THETA)
@@ -140,7 +141,7 @@ def _is_cosine(u: sympy.Expr) -> bool:
 
 def _collected(expr: sympy.Expr) -> sympy.Expr:
     """Terms in theta together, each coefficient in lowest terms: (pi - theta) cos(theta) + sin(theta) as such."""
-    if not _is_trigonometric(expr):
+    if not is_trigonometric(expr):
         return expr
     expanded = sympy.expand(expr)
     groups: dict[sympy.Expr, sympy.Expr] = {}
@@ -158,7 +159,7 @@ def _collected(expr: sympy.Expr) -> sympy.Expr:
     return sympy.gcd_terms(total, fraction=False)
 
 
-def _is_trigonometric(expr: sympy.Expr) -> bool:
+def is_trigonometric(expr: sympy.Expr) -> bool:
     """Whether the only functions and roots are sin(theta) and cos(theta): the kinked polynomials."""
     angle = {sin(THETA): Symbol("_s"), cos(THETA): Symbol("_c")}
     replaced = expr.subs(angle)
@@ -199,7 +200,7 @@ class KernelFormulas:
         --------
         >>> from spikesym.symbolic.functions import make_function
         >>> KernelFormulas.of(make_function("relu", "activation")).order_in_angle(1)
-        B*nx*sp**2*sin(theta)/(4*pi*d*nxp) + B*nxp*s**2*sin(theta)/(4*pi*d*nx) + B*s*sp*(pi - theta)/(2*pi*d)
+        B*(2*s*sp*(pi - theta) + (nx**2*sp**2 + nxp**2*s**2)*sin(theta)/(nx*nxp))/(4*pi*d)
         """
         return cls(None if function.expr is None else dual_formula(function, budget=budget))
 
@@ -232,10 +233,14 @@ class KernelFormulas:
         except NoClosedForm:
             return price_term(order)
 
+    def power(self, order: int) -> sympy.Expr:
+        """The power of B/d that belongs to an order."""
+        return (B / D) ** order
+
     def order_in_angle(self, order: int, budget: float = BUDGET) -> sympy.Expr:
         """The term of this order of k1, with its power of B/d, in |x|, |x'|, s, s', theta and A, B."""
         coefficient = self.order(order, budget)
-        return self._at_angle(coefficient * (B / D) ** order, A)
+        return self._at_angle(coefficient * self.power(order), A)
 
     def _at_angle(self, formula: sympy.Expr, amplitude: sympy.Expr) -> sympy.Expr:
         return in_angle(formula, amplitude)
