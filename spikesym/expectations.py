@@ -15,8 +15,9 @@ from flint import arb, ctx
 
 from .budget import within
 from .errors import CertificationError, InputError, NotIntegrableError, SpikesymError
-from .numeric import properties
 from .numeric.arb_eval import evaluate
+from .numeric.integrability import check_integrand, check_square_integrable
+from .numeric.properties import first_point_mass
 from .numeric.quadrature import function_integrand, hermite_moments
 from .numeric.sampled import METHOD as SAMPLED
 from .numeric.sampled import sampled_moments
@@ -48,7 +49,7 @@ class Expectations:
         if function.expr is None:
             self.warn("a Python callable has no formula: its numbers are estimates, not certified")
         elif not function.parameters:
-            properties.check_square_integrable(function, self.where)
+            check_square_integrable(function, self.where)
 
     def warn(self, text: str) -> None:
         """Note something that the user should know, once."""
@@ -152,7 +153,7 @@ class Expectations:
             if derivative > 1:
                 raise InputError("higher derivatives of a callable", self.where, "give an expression")
             return
-        point = properties.first_point_mass(self.function, derivative)
+        point = first_point_mass(self.function, derivative)
         if point is not None:
             variable = self.function.variable
             what = "jumps" if derivative == 1 else "its derivative has a point mass"
@@ -169,7 +170,7 @@ class Expectations:
         root = function_integrand(self.function, lambda e: sympy.Abs(e.diff(X, derivative)) ** half)
         if power == 2:
             root = function_integrand(self.function, lambda e: e.diff(X, derivative))
-        properties.check_integrand(root, self.where, name)
+        check_integrand(root, self.where, name)
 
 
 def _name(function: ScalarFunction, power: int, derivative: int, k: int | None) -> str:

@@ -20,6 +20,7 @@ from sympy.logic.boolalg import And, BooleanFalse, BooleanTrue, Not, Or
 
 from ..errors import CertificationError
 from . import arb_functions as functions
+from .arb_hypergeometric import hypergeometric
 
 #: what a symbol may stand for: a number, a SymPy constant, a ball, or a function from bits to a ball
 Bindable = Any
@@ -184,7 +185,7 @@ class _Tape:
             self._refuse_if_varying_complex(node)
             return self._piecewise(node)
         if isinstance(node, sympy.hyper):
-            return functions.hypergeometric(node, self.real), (*node.ap, *node.bq, node.argument)
+            return hypergeometric(node, self.real), (*node.ap, *node.bq, node.argument)
         name = type(node).__name__
         if name in ("HermiteProb", "hermite_prob") and node.args[0].is_Integer:
             return functions.hermite(int(node.args[0])), (node.args[1],)

@@ -19,7 +19,6 @@ Op = Callable[..., Ball]
 
 #: extra bits for gamma-like functions, whose relative accuracy falls with the size of the argument
 _GAMMA_GUARD = 40
-_MAX_SERIES_TERMS = 20000
 
 
 class NeedsComplex(Exception):
@@ -37,7 +36,8 @@ def float_ball(node: sympy.Float) -> arb:
     return arb(-int(man) if sign else int(man)) * arb(2) ** int(exp)
 
 
-def _nan() -> acb:
+def not_a_number() -> acb:
+    """The answer where a function is not analytic."""
     return acb(arb.nan(), arb.nan())
 
 
@@ -48,7 +48,8 @@ def _cut_below(edge: int) -> Callable[[acb], bool]:
     return lambda z: z.imag.contains(0) and not z.real > edge
 
 
-def _cut_above(edge: int) -> Callable[[acb], bool]:
+def cut_above(edge: int) -> Callable[[acb], bool]:
+    """Test for a branch cut from ``edge`` to the right."""
     return lambda z: z.imag.contains(0) and not z.real < edge
 
 
@@ -62,7 +63,7 @@ def _cut_outside_imaginary(z: acb) -> bool:
 
 def _guarded(op: Callable[[acb], acb], touches: Callable[[acb], bool]) -> Op:
     def wrapped(analytic: bool, z: acb) -> acb:
-        return _nan() if analytic and touches(z) else op(z)
+        return not_a_number() if analytic and touches(z) else op(z)
 
     return wrapped
 
@@ -112,8 +113,8 @@ _BRANCHED: dict[str, tuple[str, Callable[[acb], bool]]] = {
     "li": ("li", _cut_below(1)),
     "Ci": ("ci", _cut_below(0)),
     "Chi": ("chi", _cut_below(0)),
-    "elliptic_k": ("elliptic_k", _cut_above(1)),
-    "elliptic_e": ("elliptic_e", _cut_above(1)),
+    "elliptic_k": ("elliptic_k", cut_above(1)),
+    "elliptic_e": ("elliptic_e", cut_above(1)),
 }
 
 
@@ -301,59 +302,3 @@ def power(node: sympy.Pow, real: bool) -> tuple[Op, tuple[sympy.Basic, ...]]:
 
 def _real_root_power(x: arb, n: int) -> arb:
     return x.rsqrt() if n == -1 else x.sqrt() ** n
-
-
-def hypergeometric(node: sympy.hyper, real: bool) -> Op:
-    """The generalised hypergeometric function of exact parameters; 2F1 also by its own series."""
-    ap, bq = tuple(node.ap), tuple(node.bq)
-    p, q = len(ap), len(bq)
-    flags = {}
-    if (p, q) == (2, 1):
-        a, b, c = ap[0], ap[1], bq[0]
-        pairs = {"ab": a - b, "ac": a - c, "bc": b - c, "abc": a + b - c}
-        flags = {name: difference.is_integer is True for name, difference in pairs.items()}
-
-    def op(analytic: bool, *balls: Ball) -> Ball:
-        upper, lower, z = list(balls[:p]), list(balls[p : p + q]), balls[-1]
-        if analytic and p == q + 1 and _cut_above(1)(acb(z)):
-            return _nan()
-        if (p, q) == (1, 1):
-            return z.hypgeom_1f1(upper[0], lower[0])
-        if (p, q) != (2, 1):
-            return z.hypgeom(upper, lower)
-        try:
-            value = z.hypgeom_2f1(upper[0], upper[1], lower[0], **flags)
-        except ValueError:
-            value = type(z)(arb.nan())
-        return value if value.is_finite() else _series_2f1(upper[0], upper[1], lower[0], z)
-
-    return op
-
-
-def _series_2f1(a: Ball, b: Ball, c: Ball, z: Ball) -> Ball:
-    """2F1 by Gauss's series for |z| < 1, with a geometric bound of the tail.
-
-    From term k on the ratio of successive terms is at most (1 + |a|/k)(1 + |b|/k) |z| / ((1 - |c|/k)^+ ...);
-    for real c > 0 it is at most (k + |a|)(k + |b|) |z| / ((k + c)(k + 1)), a bound that is checked to
-    stay below its limit by monotonicity of each factor.
-    """
-    size, c_real = z.abs_upper(), real_part(c)
-    undefined = type(z)(arb.nan())
-    if not size < 1 or not c_real > 0:
-        return undefined
-    total, term = type(z)(1), type(z)(1)
-    tolerance = arb(2) ** (-ctx.prec)
-    for k in range(_MAX_SERIES_TERMS):
-        term = term * (a + k) * (b + k) / ((c + k) * (k + 1)) * z
-        total = total + term
-        if not term.abs_upper() < tolerance * total.abs_lower() and term.abs_upper() > 0:
-            continue
-        # each factor (j + |a|)/(j + c), (j + |b|)/(j + 1) moves monotonically to 1 as j grows
-        j = k + 1
-        first = ((abs(a) + j) / (c_real + j)).max(arb(1))
-        second = ((abs(b) + j) / (1 + arb(j))).max(arb(1))
-        ratio = (first * second * size).upper()
-        if ratio < 1:
-            tail = (term.abs_upper() * ratio / (1 - ratio)).upper()
-            return total + (arb(0, tail) if isinstance(z, arb) else acb(arb(0, tail), arb(0, tail)))
-    return undefined

@@ -8,94 +8,37 @@ bounded by the growth of F. Every error is in the radius of the result.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import sympy
-from flint import acb, arb, ctx
+from flint import arb, ctx
 
 from ..errors import CertificationError
 from ..symbolic.symbols import X
-from .arb_eval import compile, evaluate
+from .arb_eval import compile
 from .gauss_legendre import Chart, MehlerBound, add_panel, choose_rule, log_upper, mehler_bound
-from .growth import growth_at_infinity, order_at_point
-from .orders import Order, Undecided, ball_of
+from .integrand import (
+    Integrand,
+    PieceLike,
+    PlainPiece,
+    end_ball,
+    function_integrand,
+    is_regular,
+    point_order,
+    tail_growth,
+)
+from .orders import Order, ball_of
+
+__all__ = ["Integrand", "PlainPiece", "end_ball", "function_integrand", "hermite_moments"]
 
 _PANEL = 2.0
 _MOST_PANELS = 6000
 _FARTHEST = 4000.0
 _PROBES = (-5.1, -2.9, -1.7, -0.6, 0.4, 1.3, 2.7, 4.9)
-_STARTS = (4.0, 8.0, 16.0, 32.0, 64.0)
-_REACHES = (1.0, 0.125, 2.0**-8, 2.0**-16, 2.0**-32)
 #: below this distance from a point where the integrand is not analytic, bisection gives up
 _FINEST = 2.0**-80
-
-
-class PieceLike(Protocol):
-    """An open interval on which ``expr`` (in X) is analytic."""
-
-    @property
-    def lower(self) -> Any:
-        """Left end: an exact SymPy real, -oo, or an object with ``ball(bits)``."""
-
-    @property
-    def upper(self) -> Any:
-        """Right end, likewise."""
-
-    @property
-    def expr(self) -> sympy.Expr:
-        """The expression in X."""
-
-
-@dataclass(frozen=True)
-class Integrand:
-    """F on its pieces, and beyond all of them.
-
-    Parameters
-    ----------
-    pieces : callable
-        Maps a radius R to the pieces that cover [-R, R].
-    left, right : sympy.Expr
-        Expressions (in X) that equal F for x <= -start and x >= start; they may contain ``Abs`` and the like.
-    start : float
-        From where those hold.
-    """
-
-    pieces: Callable[[float], Sequence[PieceLike]]
-    left: sympy.Expr
-    right: sympy.Expr
-    start: float = 0.0
-
-    @classmethod
-    def of_expression(cls, expr: sympy.Expr) -> Integrand:
-        """F given by one expression that is analytic on the whole line."""
-        return cls(lambda radius: [PlainPiece(-sympy.oo, sympy.oo, expr)], expr, expr)
-
-
-@dataclass(frozen=True)
-class PlainPiece:
-    """An interval with its expression."""
-
-    lower: Any
-    upper: Any
-    expr: sympy.Expr
-
-
-def function_integrand(function: Any, of_piece: Callable[[sympy.Expr], sympy.Expr]) -> Integrand:
-    """The integrand made from a ScalarFunction by a map of expressions, such as squaring or differentiating."""
-    if not function.has_finite_breakpoints:
-        whole = of_piece(function.expr)
-        return Integrand(lambda radius: _mapped(function.pieces(radius), of_piece), whole, whole)
-    pieces = _mapped(function.pieces(), of_piece)
-    ends = [end_ball(piece.upper, 0.0) for piece in pieces[:-1]]
-    # a little beyond, for the rounding to a double
-    start = max((float(abs(end).upper()) * (1 + 1e-12) for end in ends), default=0.0)
-    return Integrand(lambda radius: pieces, pieces[0].expr, pieces[-1].expr, start)
-
-
-def _mapped(pieces: Sequence[PieceLike], of_piece: Callable[[sympy.Expr], sympy.Expr]) -> list[PlainPiece]:
-    return [PlainPiece(piece.lower, piece.upper, of_piece(piece.expr)) for piece in pieces]
 
 
 def hermite_moments(integrand: Integrand, count: int, bits: int) -> list[arb]:
@@ -164,15 +107,6 @@ def _log_scale(integrand: Integrand) -> float:
     return largest if largest > -math.inf else 0.0
 
 
-def end_ball(end: Any, clip: float) -> arb:
-    """An endpoint as a ball; infinite ones are clipped."""
-    if end in (sympy.oo, -sympy.oo):
-        return arb(clip)
-    if hasattr(end, "ball"):
-        return end.ball(ctx.prec)
-    return evaluate(end, ctx.prec)
-
-
 # ---- tails ---------------------------------------------------------------------------------------------------
 
 
@@ -195,18 +129,6 @@ def _cut_tails(integrand: Integrand, count: int, log_tolerance: float, errors: _
         if radius > _FARTHEST:
             raise CertificationError("the Gaussian tail of the function could not be bounded")
         radius += 0.5 if radius < 40 else radius / 16
-
-
-def tail_growth(expr: sympy.Expr, side: int, start: float) -> tuple[float, Order]:
-    """The growth of F at side * infinity, and from where it holds."""
-    problem = ""
-    for candidate in _STARTS:
-        first = max(candidate, start + (1.0 if candidate > _STARTS[0] else 0.0))
-        try:
-            return first, growth_at_infinity(expr, X, side, first)
-        except Undecided as error:
-            problem = str(error)
-    raise CertificationError(f"growth of {str(expr)[:80]} at {'+' if side > 0 else '-'}infinity: {problem}")
 
 
 def _log_tail(order: Order, r: float, radius: float) -> float:
@@ -288,16 +210,6 @@ def _add_piece(
     return panels
 
 
-def is_regular(expr: sympy.Expr, end: arb) -> bool:
-    """Whether the expression (in X) is analytic on some disc around the point."""
-    function = compile(expr, (X,))
-    for exponent in (4, 10, 20):
-        disc = acb(end + arb(0, 2.0**-exponent), arb(0, 2.0**-exponent))
-        if function(disc, analytic=True).is_finite():
-            return True
-    return False
-
-
 def _singular_chart(
     expr: sympy.Expr,
     end: Any,
@@ -330,14 +242,3 @@ def _singular_chart(
     errors.add(_Gap(log_gap, mehler))
     chart = Chart(compile(local, (u,), real=True), compile(local, (u,)), ball, side)
     return chart, first, depth
-
-
-def point_order(expr: sympy.Expr, point: sympy.Expr, side: int) -> tuple[float, Order]:
-    """The order of F at a point from one side, and the distance to which it holds."""
-    problem = ""
-    for reach in _REACHES:
-        try:
-            return reach, order_at_point(expr, X, point, side, reach)
-        except Undecided as error:
-            problem = str(error)
-    raise CertificationError(f"order of {str(expr)[:80]} at {point}: {problem}")

@@ -16,8 +16,8 @@ from ..errors import CertificationError
 from ..symbolic.symbols import X
 from .arb_eval import Compiled, compile
 from .growth import order_at_point
+from .integrand import Integrand, end_ball, tail_growth
 from .orders import Order, Undecided
-from .quadrature import Integrand, end_ball, tail_growth
 
 _MOST_INTERVALS = 4000
 _STARTS = (8.0, 64.0, 1024.0, 2.0**40, 2.0**100)

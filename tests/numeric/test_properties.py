@@ -5,7 +5,8 @@ import pytest
 from flint import arb
 
 from spikesym.errors import InputError, NotIntegrableError
-from spikesym.numeric.properties import bound, check_square_integrable, lipschitz, parity
+from spikesym.numeric.integrability import check_square_integrable
+from spikesym.numeric.properties import bound, lipschitz, parity
 from spikesym.symbolic.functions import make_function
 
 
