@@ -151,6 +151,32 @@ def test_expectations_with_polynomials():
         data.expectation(-1)
 
 
+def test_slow_hermite_decay_is_exact_not_sampled():
+    """Values on which Gauss-Hermite nodes or samples are wrong by percents."""
+    ctx.prec = 120
+    tenth = link("relu").coefficient(10).enclosure(30) / arb(int(sympy.factorial(10))).sqrt()
+    assert abs(tenth - arb("0.0219896262793997507")) < 1e-18
+    assert link("heaviside(s-3/10)").coefficient(0).text(18) == "0.382088577811047363"
+    assert link("he8(s)/sqrt(40320)").second_moment.exact == 1
+
+
+def test_closed_forms_have_their_limits_at_special_parameters():
+    """E|s - b| at b = 0 is no 0/0, neither from the text nor in the closed form with b left free."""
+    expected = "0.797884560802865356"
+    assert link("abs(s-b)", parameters={"b": 0}).coefficient(0).text(18) == expected
+    exact = link("abs(s-b)").coefficient(0).exact
+    assert Value(exact=exact.subs(Symbol("b", real=True), 0)).text(18) == expected
+
+
+def test_a_hundred_coefficients_of_tanh_to_thirty_digits_take_no_two_seconds():
+    data = GaussianData(make_function("tanh", "link"))
+    start = time.process_time()
+    values = data.coefficients(100)
+    for value in values[1::2]:
+        assert float(value.enclosure(30).rad()) < float(abs(value.enclosure(30)).upper()) * 1e-30
+    assert time.process_time() - start < 2
+
+
 # ---- parity, information exponent, Parseval ------------------------------------------------------------------
 
 

@@ -46,6 +46,7 @@ from sympy import (
 
 from spikesym.errors import CertificationError
 from spikesym.numeric.arb_eval import compile, evaluate
+from spikesym.symbolic.vocabulary import HermiteProb
 
 x = Symbol("x", real=True)
 d = Symbol("d", positive=True, integer=True)
@@ -199,6 +200,29 @@ def test_balls_that_touch_a_branch_cut_are_not_finite(expr):
     assert not function(across, analytic=True).is_finite()
     beside = acb(arb(0.5, 0.125), arb(1.5, 0.125))
     assert function(beside, analytic=True).is_finite()
+
+
+@pytest.mark.parametrize(
+    ("degree", "at", "value"),
+    [
+        (100, Rational(43, 10), "9.972972573424412395e79"),
+        (40, Rational(5), "1.5681257243296727e26"),
+    ],
+)
+def test_high_hermite_polynomials_by_recurrence(degree, at, value):
+    assert _contains(evaluate(HermiteProb(degree, at), 400), value)
+    k = Symbol("k", integer=True)
+    assert _contains(evaluate(sympy.hermite_prob(k, x), 400, {k: degree, x: at}), value)
+    normalised = HermiteProb(304, Rational(1)) / sqrt(sympy.factorial(304, evaluate=False))
+    assert _contains(evaluate(normalised, 400), "0.046134383396566062")
+
+
+def test_an_integral_with_decimal_coefficients():
+    """int_0^1 2.06 (t + 0.2)/(t + 0.34)^2 dt, on which a symbolic integral with floats gives 1e15."""
+    ctx.prec = 120
+    integrand = compile(Rational(103, 50) * (x + Rational(1, 5)) / (x + Rational(17, 50)) ** 2, (x,))
+    ball = acb.integral(lambda z, analytic: integrand(z, analytic=analytic), 0, 1).real
+    assert _contains(ball, "2.192235893668952824")
 
 
 def test_symbols_are_bound_without_subs():
