@@ -20,6 +20,7 @@ _BITS = 150
 _REACH = 13.0
 
 
+@lru_cache(maxsize=512)
 def polar(
     first: Callable[[mpf], mpf], second: Callable[[mpf], mpf], degree: int, q: mpf, qp: mpf, t: mpf
 ) -> mpf:
@@ -70,6 +71,7 @@ def trapezoid(first: Callable[[arb], arb], second: Callable[[arb], arb], q: arb,
         ctx.prec = old
 
 
+@lru_cache(maxsize=512)
 def at_zero(second: Callable[[mpf], mpf], q: mpf, qp: mpf, t: mpf) -> mpf:
     """E delta(U) h(U'): the density of U at 0 times the mean of h under the conditional law of U'."""
     with mp.workdps(DIGITS):
@@ -92,7 +94,6 @@ def step(x: mpf) -> mpf:
     return mpf(1) if x > 0 else mpf(0)
 
 
-@lru_cache(maxsize=256)
 def relu_kernel(q: mpf, qp: mpf, t: mpf) -> mpf:
     """E relu(U) relu(U') from the definition."""
     return polar(relu, relu, 2, q, qp, t)

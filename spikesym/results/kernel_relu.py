@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 from functools import cache
+from operator import mul
 from typing import Any
 
 import mpmath
@@ -113,9 +114,7 @@ def _kernel(activation: str, **parameters: Any) -> Any:
 
 
 def _k1_formulas() -> Formulas:
-    formulas = _relu()
-    assert formulas.dual is not None
-    return {"k1": formulas.kernel(), "k1_explicit": at_spike(formulas.dual)}
+    return {"k1": _relu().kernel(), "p": sympy.expand(D * at_spike(Q)), "t": sympy.expand(D * at_spike(T))}
 
 
 def _spiked_points(seed: int, count: int) -> list[dict[str, Any]]:
@@ -128,7 +127,7 @@ def _spiked_points(seed: int, count: int) -> list[dict[str, Any]]:
         a, b = fraction(rng, 0.5, 2), fraction(rng, 0.1, 8)
 
         def inner(u: list[Fraction], v: list[Fraction], a: Fraction = a, b: Fraction = b) -> Fraction:
-            return a * sum((i * j for i, j in zip(u, v, strict=True)), Fraction(0)) + b * u[0] * v[0]
+            return a * sum(map(mul, u, v), Fraction(0)) + b * u[0] * v[0]
 
         points.append({"d": d, "x": x, "y": y, "a": a, "b": b, "inner": inner})
     return points
@@ -138,25 +137,15 @@ def _k1_by_definition(forms: Formulas, seed: int) -> Outcome:
     pairs = []
     for point in _spiked_points(seed, 4):
         x, y, d, inner = (point[n] for n in ("x", "y", "d", "inner"))
-        p, pp, t = inner(x, x), inner(y, y), inner(x, y)
-        expected = relu_kernel(*(as_mpf(v / d) for v in (p, pp, t)))
-        pairs.append((number(forms["k1"], {P: p, PP: pp, T: t, D: d}), expected))
-        plain = [
-            sum((i * j for i, j in zip(u, v, strict=True)), Fraction(0)) for u, v in ((x, x), (y, y), (x, y))
-        ]
-        norm, norm_p = (sympy.sqrt(Rational(v.numerator, v.denominator)) for v in plain[:2])
-        cosine = Rational(plain[2].numerator, plain[2].denominator) / (norm * norm_p)
-        at = {
-            NORM: norm,
-            NORMP: norm_p,
-            THETA: sympy.acos(cosine),
-            S: x[0],
-            SP: y[0],
-            D: d,
-            A: point["a"],
-            B: point["b"],
-        }
-        pairs.append((number(forms["k1_explicit"], at), expected))
+        exact = {name: inner(u, v) for name, (u, v) in {"p": (x, x), "pp": (y, y), "t": (x, y)}.items()}
+        expected = relu_kernel(*(as_mpf(v / d) for v in exact.values()))
+        k1 = number(forms["k1"], {P: exact["p"], PP: exact["pp"], T: exact["t"], D: d})
+        pairs.append((k1, expected))
+        square, square_p, product = (sum(map(mul, u, v), Fraction(0)) for u, v in ((x, x), (y, y), (x, y)))
+        norm, norm_p = (sympy.sqrt(Rational(v.numerator, v.denominator)) for v in (square, square_p))
+        angle = sympy.acos(Rational(product.numerator, product.denominator) / (norm * norm_p))
+        at = {NORM: norm, NORMP: norm_p, THETA: angle, S: x[0], SP: y[0], A: point["a"], B: point["b"]}
+        pairs += [(number(forms[name], at), as_mpf(exact[name])) for name in ("p", "t")]
     return compare(pairs, "E relu(<w, x>) relu(<w, x'>), w ~ N(0, Gamma/d), in polar coordinates")
 
 
