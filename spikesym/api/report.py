@@ -29,6 +29,8 @@ DEFAULT_D, ALPHA, BETA, TARGET_B = 100, 2, 1.5, 5.0
 #: fresh samples of the learning curves, and independent trials behind each error bar
 LEARNING_SIZES, LEARNING_TRIALS = (50, 100, 200, 400, 800), 12
 
+LEARNING_METHODS = ("network", "random_features", "k1", "k0")
+
 #: link of the learning curves where the model's own has no non-linear part
 NONLINEAR_LINK = "s + he2(s)/sqrt(2)"
 
@@ -160,7 +162,6 @@ def completed(model: Model) -> Model:
 
 
 def _document(model: Model, reps: int, digits: int, seed: int, bar: Stages) -> dict[str, Any]:
-    from ..numeric.covariance import covariance
     from ..simulation.learning import learning_curves
     from .derive import derive
     from .kernel import kernel
@@ -170,9 +171,11 @@ def _document(model: Model, reps: int, digits: int, seed: int, bar: Stages) -> d
 
     document: dict[str, Any] = {"model": model.to_json(), "seed": seed, "reps": reps}
     bar.start("deriving A and B")
-    document["derive"] = derive(model, digits=digits).to_json(digits)
+    derived = derive(model, digits=digits)
+    document["derive"] = derived.to_json(digits)
+    document["displays"] = _displays(derived.covariance)
     document["corrections"] = _corrections(document["derive"])
-    A, B, form = _spike(covariance(model))
+    A, B, form = _spike(derived.covariance)
     document["spike"] = {"A": A, "B": B, "form": form}
     bar.done()
 
@@ -190,7 +193,9 @@ def _document(model: Model, reps: int, digits: int, seed: int, bar: Stages) -> d
     bar.done()
 
     bar.start("learning curves")
-    curves = learning_curves(_nonlinear(model), LEARNING_SIZES, LEARNING_TRIALS, seed=seed)
+    curves = learning_curves(
+        _nonlinear(model), LEARNING_SIZES, LEARNING_TRIALS, seed=seed, methods=LEARNING_METHODS
+    )
     document["learn"] = curves.to_json(digits)
     bar.done(2)
 
@@ -204,6 +209,17 @@ def _document(model: Model, reps: int, digits: int, seed: int, bar: Stages) -> d
         and all(r["passed"] for r in document["kernel_check"]["rows"])
     )
     return document
+
+
+def _displays(values: CovarianceResult) -> dict[str, dict[str, str]]:
+    """A and B by form as display equations, broken over lines where they are long."""
+    from ..symbolic.printing import display
+
+    quantities = {"A": values.A, "B": values.B}
+    return {
+        name: {form: display(name, entry.closed) for form, entry in forms.items() if entry is not None}
+        for name, forms in quantities.items()
+    }
 
 
 def _spike(values: CovarianceResult) -> tuple[float, float, str]:
@@ -293,12 +309,15 @@ def _require_writable(folder: Path) -> None:
 def _write(document: dict[str, Any], pictures: Mapping[str, Picture], staging: Path) -> None:
     from ..reporting.html import page
     from ..reporting.latex import document as latex_document
+    from ..reporting.latex import statements_latex
     from ..reporting.page import latex_sections, lead, sections
+    from ..results.registry import statements
 
     parts = sections(document, pictures)
     title = "One large gradient step: the spiked kernel"
     (staging / "index.html").write_text(page(title, lead(document), document["ok"], parts), encoding="utf-8")
-    (staging / "formulas.tex").write_text(latex_document(title, latex_sections(parts)), encoding="utf-8")
+    formulas = [*latex_sections(parts), ("Registered statements", statements_latex(statements().values()))]
+    (staging / "formulas.tex").write_text(latex_document(title, formulas), encoding="utf-8")
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     (staging / "report.json").write_text(text + "\n", encoding="utf-8")
 

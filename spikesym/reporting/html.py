@@ -22,7 +22,10 @@ def mathml(latex: str) -> Markup:
     """
     # latex2mathml knows ``split`` (the same layout) but not ``aligned``, and
     # writes \! as a space that no browser knows
+    # and stretches norm bars beyond their argument
     source = latex.replace(r"\!", "").replace("{aligned}", "{split}")
+    for bar in (r"\lVert", r"\rVert"):
+        source = source.replace(bar, r"\text{‖}")
     return Markup(convert(source, display="block"))
 
 

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 from pylatexenc.latexencode import UnicodeToLatexEncoder
 
+from ..symbolic.printing import LINE_WIDTH, display, printed_width
+
 if TYPE_CHECKING:
+    import sympy
+
     from ..results.registry import Statement
 
 _PREAMBLE = r"""\documentclass[11pt]{article}
 \usepackage[utf8]{inputenc}
-\usepackage[T1]{fontenc}
 \usepackage[margin=2cm]{geometry}
 \usepackage{amsmath,amssymb,mathtools}
 \allowdisplaybreaks
@@ -29,7 +32,8 @@ def escape(text: str) -> str:
     >>> print(escape("50% of a_j & σ"))
     50\% of a\_j \& \ensuremath{\sigma}
     """
-    return str(_ENCODER.unicode_to_latex(text))
+    # the encoder leaves the bar alone, which pdflatex's default fonts print as a dash
+    return str(_ENCODER.unicode_to_latex(text)).replace("|", r"\ensuremath{|}")
 
 
 def equation(body: str) -> str:
@@ -45,9 +49,22 @@ def document(title: str, sections: Sequence[tuple[str, str]]) -> str:
 
 
 def statements_latex(statements: Iterable[Statement]) -> str:
-    """Every formula of these statements as a display, under its identifier."""
+    """Every formula of these statements as a display with its name, under the statement's identifier."""
     parts = []
     for s in statements:
         parts.append(f"\\paragraph{{{escape(s.id)}}} {escape(s.statement)}")
-        parts.extend(equation(body) for body in s.latex(s.formulas()).values())
+        forms = s.formulas()
+        for name, body in s.latex(forms).items():
+            parts.append(equation(_named(name, body, forms[name])))
     return "\n".join(parts)
+
+
+def _named(name: str, body: str, expr: sympy.Expr) -> str:
+    """The formula broken where it is too long for the line, with its registered name where it has no left side."""
+    left, equals, _ = body.partition(" = ")
+    if not equals:
+        left = rf"\text{{{escape(name)}}}"
+        body = f"{left} = {body}"
+    if r"\begin" in body or printed_width(body) <= LINE_WIDTH:
+        return body
+    return display(left, expr)

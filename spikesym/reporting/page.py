@@ -98,9 +98,8 @@ def _covariance(document: Document) -> Section:
     )
     for name in "AB":
         for form, label in FORMS.items():
-            entry = derive[name][form]
-            if entry["latex"] is not None:
-                blocks.append(Formula(_equation(entry["latex"], name), f"{name}, {label}"))
+            if form in document["displays"][name]:
+                blocks.append(Formula(document["displays"][name][form], f"{name}, {label}"))
     hermite = derive["hermite"]
     rows = [[f"c_{k}", c["sympy"] or "–", c["value"] or "–", c["radius"] or "–"] for k, c in
             enumerate(hermite["link"]["c"])]  # fmt: skip
@@ -119,10 +118,6 @@ def _covariance(document: Document) -> Section:
     )
     blocks.extend(Text(f"Note: {w}") for w in derive["warnings"])
     return Section("A and B", blocks)
-
-
-def _equation(latex: str, name: str) -> str:
-    return latex if "=" in latex else f"{name} = {latex}"
 
 
 def _kernel(document: Document) -> Section:
@@ -206,7 +201,9 @@ def _learning_text(learning: Document) -> str:
         f"After the step the readout is refit by ridge regression on fresh samples. Link {learning['model']['link']}; "
         f"k1 with A = {_number(learning['A'], 6)}, B = {_number(learning['B'], 6)} ({learning['form']}). Test error: "
         f"{learning['normalisation']}; predicting zero gives {_number(learning['null_error'], 4)}. Ridge: "
-        f"{learning['ridge_rule']}. ± is the standard error over {learning['reps']} independent networks and batches."
+        f"{learning['ridge_rule']}. ± is the standard error over {learning['reps']} independent networks and batches. "
+        f"The network has m = {learning['model']['m']} neurons trained on one batch: compare it with random features of the "
+        "same width. It approaches the kernel k1 only as m → ∞ first and n/d → ∞ next."
     )
 
 

@@ -15,8 +15,8 @@ from sympy.printing.latex import LatexPrinter
 
 from .symbols import LATEX_NAMES
 
-#: printed characters (see ``_width``) that fit on one line of a page, roughly
-LINE_WIDTH = 80
+#: printed characters (see :func:`printed_width`) that fit on one line of a page, roughly
+LINE_WIDTH = 64
 
 _INVISIBLE = re.compile(r"\\(frac|left|right|mathbb|operatorname|Bigl|Bigr|sqrt)|[{}^_ ]")
 _COMMAND = re.compile(r"\\[A-Za-z]+")
@@ -32,6 +32,11 @@ class _PaperPrinter(LatexPrinter):
 
     def _print_Heaviside(self, expr: Any, exp: str | None = None) -> str:
         text = rf"\mathbf{{1}}\left\{{{self._print(expr.args[0])} > 0\right\}}"
+        return text if exp is None else rf"{{{text}}}^{{{exp}}}"
+
+    def _print_hermite_prob(self, expr: Any, exp: str | None = None) -> str:
+        degree, argument = expr.args
+        text = rf"\mathrm{{He}}_{{{self._print(degree)}}}\left({self._print(argument)}\right)"
         return text if exp is None else rf"{{{text}}}^{{{exp}}}"
 
     def _print_polygamma(self, expr: Any, exp: str | None = None) -> str:
@@ -84,7 +89,7 @@ def display(left: str, expr: sympy.Expr, width: int = LINE_WIDTH) -> str:
     """
     expr = sympy.sympify(expr)
     whole = latex(expr)
-    if _width(whole) <= width:
+    if printed_width(whole) <= width:
         return f"{left} = {whole}"
     lines = _lines(expr, width)
     if len(lines) == 1:
@@ -93,8 +98,14 @@ def display(left: str, expr: sympy.Expr, width: int = LINE_WIDTH) -> str:
     return f"\\begin{{aligned}}\n{left} &= {body}\n\\end{{aligned}}"
 
 
-def _width(source: str) -> int:
-    """Printed width of LaTeX source in characters, roughly: a fraction counts both its parts."""
+def printed_width(source: str) -> int:
+    r"""Printed width of LaTeX source in characters, roughly: a fraction counts both its parts.
+
+    Examples
+    --------
+    >>> printed_width(r"\frac{\tau^{2}}{d}")
+    3
+    """
     return len(_COMMAND.sub("x", _INVISIBLE.sub("", source)))
 
 
@@ -104,7 +115,7 @@ def _lines(expr: sympy.Expr, width: int) -> list[str]:
         lines: list[str] = []
         for term in expr.as_ordered_terms():
             for piece in _signed(term, width):
-                fits = lines and _width(lines[-1]) + _width(piece) <= width
+                fits = lines and printed_width(lines[-1]) + printed_width(piece) <= width
                 if fits:
                     lines[-1] += " " + piece
                 else:
@@ -132,7 +143,7 @@ def _signed(term: sympy.Expr, width: int) -> list[str]:
     negative = term.could_extract_minus_sign()
     lines = (
         _lines(-term if negative else term, width)
-        if _width(latex(term)) > width
+        if printed_width(latex(term)) > width
         else [latex(-term if negative else term)]
     )
     lines[0] = ("- " if negative else "+ ") + lines[0]

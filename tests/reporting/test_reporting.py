@@ -71,6 +71,7 @@ def test_names_of_the_field_in_latex():
         == r"\left(\frac{1}{2}\right)_{k}"
     )
     assert r"\theta" not in latex(sympy.Heaviside(sympy.Symbol("z")))
+    assert latex(sympy.hermite_prob(sympy.Symbol("k"), TAU2)) == r"\mathrm{He}_{k}\left(\tau^{2}\right)"
     assert latex(sympy.polygamma(1, D / 2)) == r"\psi_{1}\left(\frac{d}{2}\right)"
 
 
