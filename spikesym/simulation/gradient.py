@@ -164,7 +164,7 @@ def gradient(
     if plan is None:
         plan = make_plan(m, d, n, weights.dtype)
     readout = readout.astype(weights.dtype, copy=False)
-    result = np.zeros_like(weights)
+    result = np.empty_like(weights)
     tiles = [slice(j, min(j + plan.tile, m)) for j in range(0, m, plan.tile)]
     slopes = np.empty(m * plan.rows, weights.dtype)
     sums = np.zeros(5)
@@ -183,8 +183,11 @@ def gradient(
                 piece[...] = activation.slope(piece)
         return total
 
-    def backward(weighted: np.ndarray, held: np.ndarray, tile: slice) -> None:
-        result[tile] += held[tile] @ weighted
+    def backward(weighted: np.ndarray, held: np.ndarray, first: bool, tile: slice) -> None:
+        if first:
+            np.matmul(held[tile], weighted, out=result[tile])
+        else:
+            result[tile] += held[tile] @ weighted
 
     with _tile_map(plan.threads) as over_tiles:
         for block in batch.blocks(plan.rows):
@@ -192,12 +195,12 @@ def gradient(
             held = slopes[: m * len(x)].reshape(m, len(x))
             outputs = sum(over_tiles(partial(forward, x, held), tiles)) / np.sqrt(m)
             weighted = x * (y - outputs).astype(x.dtype)[:, None]
-            for _ in over_tiles(partial(backward, weighted, held), tiles):
+            for _ in over_tiles(partial(backward, weighted, held, block.start == 0), tiles):
                 pass
             error = outputs - y if residual == "full" else np.zeros(1)
             sums += [s.sum(), (s * s - 1).sum(), (s**3 - 3 * s).sum(), y @ outputs, 0.5 * (error @ error)]
     result *= (-readout / (n * np.sqrt(m))).astype(weights.dtype)[:, None]
-    if not np.isfinite(sums).all() or not all(np.isfinite(result[t]).all() for t in tiles):
+    if not np.isfinite(sums).all() or not np.isfinite(result.sum(dtype=np.float64)):
         raise PostconditionError(
             f"the gradient is not finite (d = {d}, n = {n}, m = {m}, {weights.dtype}): "
             "the link or the activation overflows on these data"

@@ -126,11 +126,9 @@ class Experiment:
             fill_normal(trial.stream(Role.WEIGHTS), weights, d**-0.5)
         stream = trial.stream(Role.READOUT)
         scale = float(self.model.readout_scale) / m**0.5
-        if self.model.readout == "rademacher":
-            readout = scale * (2.0 * stream.integers(0, 2, m) - 1.0)
-        else:
-            readout = scale * stream.standard_normal(m)
-        return Network(weights, readout, self.activation)
+        signs = self.model.readout == "rademacher"
+        readout = 2.0 * stream.integers(0, 2, m) - 1.0 if signs else stream.standard_normal(m)
+        return Network(weights, scale * readout, self.activation)
 
     def train(self, trial: Trial, memory: int = DEFAULT_MEMORY, threads: int | None = None) -> TrainedNetwork:
         """Draw a network and its batch, and take one step.
