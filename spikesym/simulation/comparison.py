@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numeric.kernel import Kernel
+from ..numeric.quenched import QuenchedCovariance, batch_strength
 from .batch import Batch
 from .gradient import DEFAULT_MEMORY
-from .kernels import MappedKernel, batch_covariance, spiked_factor
+from .kernels import MappedKernel, spiked_factor
 from .network import Experiment, Network, TrainedNetwork
 from .ridge import RidgePath
 from .streams import Role, Trial, fill_normal
@@ -71,6 +72,7 @@ class Comparison:
     B: float
     memory: int
     base: Kernel | None
+    strength: float
 
     @classmethod
     def of(
@@ -82,7 +84,7 @@ class Comparison:
         memory: int = DEFAULT_MEMORY,
     ) -> Comparison:
         """Compile the kernels that the methods need; A and B are those of the annealed k1."""
-        base = None
+        base, strength = None, 0.0
         if any(name not in _NETWORKS for name in methods):
             from ..symbolic.functions import make_function
 
@@ -92,7 +94,8 @@ class Comparison:
             base.dual()
             if "k1_quenched" in methods:
                 base.dual(1, 1)
-        return cls(experiment, tuple(methods), A, B, memory, base)
+                strength = batch_strength(model)
+        return cls(experiment, tuple(methods), A, B, memory, base, strength)
 
     def trial(self, trial: Trial, design: Design) -> TrialErrors:
         """Train the trial's network, fit every method to the first n fresh samples for each n, and test."""
@@ -126,12 +129,9 @@ class Comparison:
             return MappedKernel(self.base)
         if method == "k1":
             return MappedKernel(self.base, spiked_factor(trained.teacher.direction, self.A, self.B))
-        model = self.experiment.model
-        d, _, m = self.experiment.sizes
-        strength = d * (float(model.readout_scale) * model.eta_value / m) ** 2
-        batch = self.experiment.batch(trial, trained.teacher)
-        covariance = batch_covariance(batch, self.base.dual(1, 1), strength)
-        return MappedKernel(self.base, np.linalg.cholesky(covariance))
+        inputs, labels = self.experiment.batch(trial, trained.teacher).arrays()
+        gamma = QuenchedCovariance(inputs.astype(np.float64), labels, self.base.dual(1, 1), self.strength)
+        return MappedKernel(self.base, np.linalg.cholesky(gamma.matrix()))
 
 
 Fits = Iterator[tuple[RidgePath, np.ndarray]]

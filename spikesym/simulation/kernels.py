@@ -10,12 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..numeric.dual import DualActivation
 from ..numeric.kernel import Kernel
-from .batch import Batch
-
-#: entries of the block of kernel values held at a time
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -60,45 +55,3 @@ def spiked_factor(direction: np.ndarray, A: float, B: float) -> np.ndarray:
     factor = np.sqrt(A) * np.eye(direction.size)
     factor += (np.sqrt(A + B) - np.sqrt(A)) * np.outer(direction, direction)
     return factor
-
-
-def batch_covariance(batch: Batch, slopes: DualActivation, strength: float) -> np.ndarray:
-    """Gamma_batch: covariance of the neurons trained on this batch with the labels alone, shape (d, d).
-
-    Gamma_batch = I + strength n^(-2) X^T (y y^T o K'(X, X)) X with K' = E sigma' sigma' and
-    strength = d varsigma^2 eta^2 / m^2; exact at every size when the residual is the labels and
-    w(0) ~ N(0, I/d). Holds the batch and a block of K'.
-
-    Parameters
-    ----------
-    batch : Batch
-    slopes : DualActivation
-        The dual of sigma', E sigma'(U) sigma'(U').
-    strength : float
-
-    Examples
-    --------
-    >>> from spikesym.numeric.dual import dual
-    >>> from spikesym.simulation.batch import Teacher
-    >>> from spikesym.simulation.streams import Trial
-    >>> batch = Batch(Teacher(np.array([1.0, 0.0]), np.tanh), 5, Trial())
-    >>> inputs, labels = batch.arrays()
-    >>> spike = inputs.T @ labels / 5
-    >>> bool(np.allclose(batch_covariance(batch, dual("identity", 1, 1), 3.0), np.eye(2) + 3 * np.outer(spike, spike)))
-    True
-    """
-    inputs, labels = batch.arrays()
-    inputs = inputs.astype(np.float64, copy=False)
-    n, d = inputs.shape
-    variances = np.einsum("ij,ij->i", inputs, inputs) / d
-    weighted = inputs * labels[:, None]
-    total = np.zeros((d, d))
-    rows = max(1, _BLOCK // n)
-    for i in range(0, n, rows):
-        part = slice(i, i + rows)
-        products = inputs[part] @ inputs.T / d
-        # the diagonal summed as the variances are, so that its correlation is exactly one
-        np.fill_diagonal(products[:, i:], variances[part])
-        values = slopes(variances[part, None], variances[None, :], products)
-        total += weighted[part].T @ (values @ weighted)
-    return (total + total.T) * (0.5 * strength / n**2) + np.eye(d)

@@ -73,18 +73,12 @@ def leading_overlap(model: Model) -> Reference:
     >>> round(leading_overlap(Model(d=100, n=200, m=150, eta=100)).value, 12)
     0.5
     """
-    from ..gaussian import gaussian_data
+    from ..numeric.quenched import quenched_limits
 
-    model.require_sizes()
     try:
-        link = gaussian_data(model.link, "link", model.parameters)
-        signal = float(model.n or 0) / float(model.d or 1) * float(link.coefficient(1)) ** 2
-        power = float(link.second_moment) + float(model.noise_var)
+        return Reference(float(quenched_limits(model)["overlap2"]))
     except CertificationError as error:
         return Reference(None, str(error))
-    if signal + power == 0:
-        return Reference(None, "the labels are zero")
-    return Reference(signal / (signal + power))
 
 
 def _number(form: Form | None) -> float | None:

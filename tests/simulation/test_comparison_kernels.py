@@ -1,4 +1,4 @@
-"""Kernels of the comparison: spiked maps, and the covariance given the batch against loops and networks."""
+"""Kernels of the comparison: spiked maps, and networks trained on one batch."""
 
 import math
 
@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from spikesym.model import Model
-from spikesym.numeric.dual import dual
 from spikesym.numeric.kernel import Kernel
-from spikesym.simulation import kernels
-from spikesym.simulation.batch import Batch, Teacher
-from spikesym.simulation.kernels import MappedKernel, batch_covariance, spiked_factor
+from spikesym.numeric.quenched import quenched_covariance
+from spikesym.simulation.kernels import MappedKernel, spiked_factor
 from spikesym.simulation.network import Experiment
 from spikesym.simulation.streams import Trial
 
@@ -42,24 +40,6 @@ def test_k1_is_k0_after_the_square_root_of_the_spiked_covariance(rng):
     assert np.allclose(kernel.matrix(left), other.matrix(left), rtol=1e-13)
 
 
-def test_covariance_given_the_batch_by_a_double_loop(monkeypatch):
-    d, n, strength = 4, 9, 2.5
-    batch = Batch(Teacher(np.eye(d)[1], np.tanh, 0.3), n, TRIAL)
-    inputs, labels = batch.arrays()
-    expected = np.eye(d)
-    for i in range(n):
-        for j in range(n):
-            x, y = inputs[i], inputs[j]
-            cosine = x @ y / math.sqrt((x @ x) * (y @ y))
-            angle = 0.0 if i == j else math.acos(cosine)
-            both = (math.pi - angle) / (2 * math.pi)
-            expected += strength / n**2 * labels[i] * labels[j] * both * np.outer(x, y)
-    slopes = dual("relu", 1, 1)
-    assert np.allclose(batch_covariance(batch, slopes, strength), expected, rtol=1e-12)
-    monkeypatch.setattr(kernels, "_BLOCK", 2 * n)
-    assert np.allclose(batch_covariance(batch, slopes, strength), expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize("activation", ["relu", "erf", "leaky_relu(0.2)"])
 def test_neurons_trained_on_one_batch_have_the_covariance_given_the_batch(activation):
     # given the batch and with labels alone, neurons are independent: here they may be the units
@@ -69,10 +49,9 @@ def test_neurons_trained_on_one_batch_have_the_covariance_given_the_batch(activa
     )
     experiment = Experiment.of(model)
     trained = experiment.train(TRIAL)
-    batch = experiment.batch(TRIAL, trained.teacher)
-    covariance = batch_covariance(batch, dual(activation, 1, 1), d * (2 * m / m) ** 2)
+    inputs, labels = experiment.batch(TRIAL, trained.teacher).arrays()
+    covariance = quenched_covariance(model, inputs, labels).matrix()
     weights = trained.trained.weights
-    inputs, labels = batch.arrays()
     directions = np.vstack([np.eye(d), trained.teacher.direction, labels @ inputs, np.ones(d), inputs[0]])
     for u in directions:
         u = u / np.linalg.norm(u)
@@ -94,7 +73,7 @@ def test_features_of_a_wide_network_have_the_quenched_kernel():
     model = Model(link="tanh", activation="identity", d=d, n=n, m=m, eta=m, residual="labels")
     experiment = Experiment.of(model)
     trained = experiment.train(TRIAL)
-    covariance = batch_covariance(experiment.batch(TRIAL, trained.teacher), dual("identity", 1, 1), d * 1.0)
+    covariance = quenched_covariance(model, *experiment.batch(TRIAL, trained.teacher).arrays()).matrix()
     points = np.random.default_rng(3).standard_normal((4, d))
     kernel = MappedKernel(Kernel("identity"), np.linalg.cholesky(covariance)).matrix(points)
     features = trained.trained.features(points) * np.sqrt(m)
