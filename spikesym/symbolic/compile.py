@@ -19,7 +19,7 @@ from sympy.core.relational import Ge, Gt, Le, Lt
 from sympy.logic.boolalg import And, BooleanFalse, BooleanTrue, Not, Or
 
 from ..errors import InputError
-from .hermite_series import MIN_DEGREE, orthonormal_hermite, well_conditioned_series
+from .hermite_series import MAX_DEGREE, MIN_DEGREE, orthonormal_hermite, well_conditioned_series
 from .scaled import ScaledEvaluator
 from .symbols import X
 from .vocabulary import HermiteProb
@@ -183,7 +183,7 @@ class _Compiled:
 
     def _sum(self, node: sympy.Add) -> Callable[[_Env], Array]:
         """Sums, with the patterns that lose digits when written out: 1 + erf, exp - 1, high polynomials."""
-        if node.is_polynomial(X) and sympy.degree(node, X) >= MIN_DEGREE:
+        if node.is_polynomial(X) and MIN_DEGREE <= _degree_bound(node) <= MAX_DEGREE:
             series = well_conditioned_series(node)
             if series is not None:
                 return lambda env: series(env.x)
@@ -302,6 +302,17 @@ def constant(node: sympy.Expr) -> float:
     if not value.is_real:
         raise InputError(f"not a real constant: {node}", "expression", "keep to real numbers")
     return float(value)
+
+
+def _degree_bound(node: sympy.Expr) -> int:
+    """A bound of the degree of a polynomial, without expanding it."""
+    if isinstance(node, sympy.Add):
+        return max(_degree_bound(a) for a in node.args)
+    if isinstance(node, sympy.Mul):
+        return sum(_degree_bound(a) for a in node.args)
+    if isinstance(node, sympy.Pow):
+        return _degree_bound(node.base) * int(node.exp) if node.has(X) else 0
+    return int(node.has(X))
 
 
 def _scaled_erfc(c: float, u: Array) -> Array:

@@ -11,6 +11,7 @@ and likewise in p at k = 0. What remains is the mass J_{0,0}.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import sympy
@@ -51,58 +52,70 @@ class Moments:
         self.at_zero = {lower, upper} in ({Integer(0), oo}, {-oo, Integer(0)})
         self.on_line = lower == -oo and upper == oo
         self.symmetric = shape.alpha == 0 and all(b == 0 for _, b in shape.gates)
-        self.known: dict[tuple[int, sympy.Expr], Combination] = {}
+        self.known: dict[tuple[int, int], Combination] = {}
         self.hermite = {end: [Integer(0), _ONE] for end in (lower, upper)}
 
-    def integral(self, k: int, p: sympy.Expr) -> Combination:
+    def integral(self, k: int, p: sympy.Expr | int) -> Combination:
         """The integral of x^p h(x) He_k(x) phi(x) over the interval."""
         p = sympy.sympify(p)
         if self.shape.pole is not None:
             return self._with_pole(k, p)
         if not (p.is_Integer and p >= 0):
             return self._fractional(k, p)
-        for j in range(k):
-            # in order, so that the recursion stays shallow
-            if (j, p) not in self.known and (k - j) % 50 == 0:
-                self._integral(j, p)
-        return self._integral(k, p)
+        if self.shape.is_one and self.on_line:
+            return _monomial(int(p), k)
+        return self._integral(k, int(p))
 
-    def _integral(self, k: int, p: sympy.Expr) -> Combination:
-        if (k, p) not in self.known:
-            self.known[k, p] = self._compute(k, p)
+    def _integral(self, k: int, p: int) -> Combination:
+        """The recurrence, with a stack of its own, because its depth grows with k and p."""
+        stack = [(k, p)]
+        while stack:
+            needed = [part[1:] for part in self._parts(*stack[-1]) if part[1:] not in self.known]
+            if needed:
+                stack += needed
+            else:
+                self.known.setdefault(stack[-1], self._compute(*stack[-1]))
+                stack.pop()
         return self.known[k, p]
 
-    def _compute(self, k: int, p: sympy.Expr) -> Combination:
-        if self.symmetric and (self.on_line or self.at_zero):
-            even = (k + p + len(self.shape.gates)) % 2 == 0
-            if self.on_line and not even:
-                return {}
-            if self.at_zero and even:
-                return scaled(Rational(1, 2), moments(self.shape, -oo, oo).integral(k, p))
+    def _vanishes(self, k: int, p: int) -> bool:
+        """Whether the integrand is odd on the line."""
+        return self.symmetric and self.on_line and (k + p + len(self.shape.gates)) % 2 == 1
+
+    def _is_half(self, k: int, p: int) -> bool:
+        """Whether the integrand is even and the interval half of the line."""
+        return self.symmetric and self.at_zero and (k + p + len(self.shape.gates)) % 2 == 0
+
+    def _parts(self, k: int, p: int) -> list[tuple[sympy.Expr, int, int]]:
+        """The terms (weight, k', p') of the recurrence within this shape."""
+        if self._vanishes(k, p) or self._is_half(k, p) or (k == 0 and p == 0):
+            return []
+        alpha, gamma = self.shape.alpha, self.shape.gamma
+        if k > 0:
+            parts = [(Integer(p), k - 1, p - 1), (alpha, k - 1, p), (-2 * gamma * (k - 1), k - 2, p)]
+        else:
+            parts = [(Integer(p - 1), 0, p - 2), (alpha, 0, p - 1)]
+        return [part for part in parts if part[0] != 0]
+
+    def _compute(self, k: int, p: int) -> Combination:
+        """One step of the recurrence, where :meth:`_parts` is known."""
+        if self._vanishes(k, p):
+            return {}
+        if self._is_half(k, p):
+            return scaled(Rational(1, 2), moments(self.shape, -oo, oo).integral(k, p))
         if k == 0 and p == 0:
             return self._mass()
         result: Combination = {}
-        if k > 0:
-            parts = [
-                (p, k - 1, p - 1),
-                (self.shape.alpha, k - 1, p),
-                (-2 * self.shape.gamma * (k - 1), k - 2, p),
-            ]
-            self._add_boundary(result, p, k - 1)
-            lowered = (k - 1, p)
-        else:
-            parts = [(p - 1, 0, p - 2), (self.shape.alpha, 0, p - 1)]
-            self._add_boundary(result, p - 1, 0)
-            lowered = (0, p - 1)
-        for weight, degree, power in parts:
-            if weight != 0:
-                add_to(result, weight, self._integral(degree, power))
+        lowered = (k - 1, p) if k > 0 else (0, p - 1)
+        self._add_boundary(result, lowered[1], lowered[0])
+        for weight, degree, power in self._parts(k, p):
+            add_to(result, weight, self.known[degree, power])
         for i in range(len(self.shape.gates)):
             factor, shape = self.shape.without_gate(i)
             add_to(result, factor, moments(shape, self.lower, self.upper).integral(*lowered))
         return scaled(1 / self.precision, result)
 
-    def _add_boundary(self, result: Combination, p: sympy.Expr, k: int) -> None:
+    def _add_boundary(self, result: Combination, p: int, k: int) -> None:
         """Add -[x^p h He_k phi] between the ends."""
         for end, sign in ((self.upper, -1), (self.lower, 1)):
             if end in (oo, -oo):
@@ -203,6 +216,14 @@ class Moments:
         )
         value = simple.diff(c, order - 1) * (-1) ** (order - 1) / sympy.factorial(order - 1)
         return sympy.expand(value.subs(c, q))
+
+
+def _monomial(p: int, k: int) -> Combination:
+    """E[x^p He_k] = p!/(2^m m!) with m = (p - k)/2: k derivatives, then the moment of x^(p-k)."""
+    if k > p or (p - k) % 2:
+        return {}
+    m = (p - k) // 2
+    return {_ONE: Integer(math.factorial(p) // (2**m * math.factorial(m)))}
 
 
 _PRECISIONS: dict[sympy.Expr, sympy.Symbol] = {}

@@ -11,8 +11,8 @@ import sympy
 
 from .symbols import X
 
-#: below this degree polynomials are evaluated as written
-MIN_DEGREE = 6
+#: between these degrees polynomials may be evaluated as Hermite series, otherwise as written
+MIN_DEGREE, MAX_DEGREE = 6, 150
 _PROBES = np.array([0.3, 0.9, 1.7, 2.8, 4.1])
 
 

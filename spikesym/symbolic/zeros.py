@@ -16,6 +16,8 @@ from .symbols import X
 #: above this degree polynomials go to Arb, which isolates roots faster than SymPy
 _MAX_CROOTOF_DEGREE = 8
 _MAX_FAMILY = 5000
+#: above this degree the zeros of a polynomial are not sought
+_MAX_DEGREE = 120
 
 
 class InfinitelyMany(Exception):
@@ -119,12 +121,18 @@ class _Solver:
             raise Undecided(f"zeros of {expr}")
         if not all(c.is_Rational for c in coefficients):
             return self._isolated(expr)
-        found: list[sympy.Expr] = []
-        for factor, _ in polynomial.factor_list()[1]:
-            found += self._irreducible(factor)
-        return found
+        if degree > _MAX_DEGREE:
+            raise InputError(
+                f"a kink or jump at zeros of a polynomial of degree {degree}",
+                "break points",
+                f"up to degree {_MAX_DEGREE} these are found",
+            )
+        integers = polynomial.clear_denoms(convert=True)[1]
+        _, factors = fmpz_poly([fmpz(int(c)) for c in reversed(integers.all_coeffs())]).factor()
+        return [z for factor, _ in factors for z in self._irreducible(factor)]
 
-    def _irreducible(self, polynomial: sympy.Poly) -> list[sympy.Expr]:
+    def _irreducible(self, factor: fmpz_poly) -> list[sympy.Expr]:
+        polynomial = sympy.Poly([int(c) for c in reversed(factor.coeffs())], X)
         degree, coefficients = polynomial.degree(), polynomial.all_coeffs()
         if degree == 1:
             return [-coefficients[1] / coefficients[0]]
@@ -136,10 +144,7 @@ class _Solver:
             return [s * sympy.sqrtdenest(sympy.sqrt(q)) for q in squares if sign_of(q) == 1 for s in (-1, 1)]
         if degree <= _MAX_CROOTOF_DEGREE:
             return list(polynomial.real_roots())
-        integers = fmpz_poly(
-            [fmpz(int(c)) for c in reversed(polynomial.clear_denoms(convert=True)[1].all_coeffs())]
-        )
-        balls = [r.real for r, _ in integers.complex_roots() if r.imag == 0]
+        balls = [r.real for r, _ in factor.complex_roots() if r.imag == 0]
         return [_root_in(polynomial.as_expr(), ball) for ball in balls]
 
     # ---- waves: infinitely many ----------------------------------------------------------------------------

@@ -297,7 +297,7 @@ def test_derivatives_within_a_radius():
 )
 def test_random_splines(parts, order):
     """f = sum a (s - b)_+^n: the derivatives are known by hand."""
-    terms = [sympy.Piecewise((a * (X - b) ** n, X > b), (0, True)) for a, b, n in parts]
+    terms = [sympy.Piecewise((a * (X - b) ** n, b < X), (0, True)) for a, b, n in parts]
     found = derivative(sympy.Add(*terms), order)
     expected: dict[tuple[int, int], int] = {}
     for a, b, n in parts:
