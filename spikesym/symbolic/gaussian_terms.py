@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import sympy
 from sympy import I, Integer
 
+from .hermite_series import polynomial_of
 from .symbols import X
 
 _TRIGONOMETRIC = (sympy.sin, sympy.cos, sympy.sinh, sympy.cosh)
@@ -61,7 +62,7 @@ def terms_of(expr: sympy.Expr, x: sympy.Symbol = X) -> Terms:
     """
     total: Terms = {}
     if expr.is_polynomial(x):
-        for (power,), coefficient in sympy.Poly(expr, x).terms():
+        for (power,), coefficient in polynomial_of(expr, x).terms():
             if coefficient != 0:
                 total[_ONE, Integer(power)] = coefficient
         return total

@@ -30,6 +30,24 @@ def orthonormal_hermite(k: int, x: Any) -> Any:
     return current
 
 
+def polynomial_of(expr: sympy.Expr, x: sympy.Symbol = X) -> sympy.Poly:
+    """The polynomial that an expression in ``x`` is, by arithmetic of polynomials instead of expanding.
+
+    Examples
+    --------
+    >>> polynomial_of((X + 1)**500 - (X + 1)**499 * X).degree()
+    499
+    """
+    if isinstance(expr, sympy.Add):
+        terms = [polynomial_of(a, x) for a in expr.args]
+        return sum(terms[1:], terms[0])
+    if isinstance(expr, sympy.Mul):
+        return math.prod((polynomial_of(a, x) for a in expr.args), start=sympy.Poly(1, x))
+    if isinstance(expr, sympy.Pow) and expr.has(x):
+        return polynomial_of(expr.base, x) ** int(expr.exp)
+    return sympy.Poly(expr, x)
+
+
 def hermite_coefficients(polynomial: sympy.Poly) -> list[sympy.Expr]:
     """c_k with sum_k c_k He_k(x) = polynomial, exactly; synthetic conversion by x He_k = He_{k+1} + k He_{k-1}.
 
@@ -50,7 +68,7 @@ def hermite_coefficients(polynomial: sympy.Poly) -> list[sympy.Expr]:
 
 def well_conditioned_series(expr: sympy.Expr) -> Callable[[Any], Any] | None:
     """The polynomial as an orthonormal Hermite series, where that loses fewer digits than its monomials."""
-    polynomial = sympy.Poly(expr, X)
+    polynomial = polynomial_of(expr)
     if not all(c.is_Rational for c in polynomial.all_coeffs()):
         return None
     try:

@@ -26,6 +26,11 @@ def polynomial_parts(expr: sympy.Expr) -> tuple[sympy.Expr | None, sympy.Expr | 
     >>> polynomial_parts(1 / (1 + sympy.exp(-X))), polynomial_parts(sympy.log(1 + sympy.exp(X)))
     ((1/2, None), (None, x/2))
     """
+    found, _ = within(2 * _SECONDS, lambda: _both(expr), (None, None))
+    return found
+
+
+def _both(expr: sympy.Expr) -> tuple[sympy.Expr | None, sympy.Expr | None]:
     mirrored = expr.subs(X, -X)
     return _polynomial((expr + mirrored) / 2), _polynomial((expr - mirrored) / 2)
 

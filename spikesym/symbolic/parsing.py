@@ -236,10 +236,8 @@ class _Parser:
         close = [n for n in known if n.lower() == name.lower()] or difflib.get_close_matches(
             name.lower(), known, n=1, cutoff=0.6
         )
-        if close:
-            remedy = f"did you mean {close[0]}?"
-        else:
-            remedy = f"the variable is {self.variable}; give a parameter by --set {name[:20]}=..."
+        other = f"the variable is {self.variable}; give a parameter by --set {name[:20]}=..."
+        remedy = f"did you mean {close[0]}?" if close else other
         self.fail(f"unknown name {name[:40]!r}", remedy, node)
 
     def _operation(self, node: ast.BinOp) -> Node:

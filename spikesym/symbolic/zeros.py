@@ -10,6 +10,7 @@ from flint import arb, ctx, fmpz, fmpz_poly
 from sympy import Integer, Rational, pi
 
 from ..errors import InputError
+from .hermite_series import polynomial_of
 from .roots import IsolatedRoot, NoBall, enclose, isolate, sign_of
 from .symbols import X
 
@@ -105,7 +106,7 @@ class _Solver:
     # ---- polynomials ---------------------------------------------------------------------------------------
 
     def _polynomial(self, expr: sympy.Expr) -> list[sympy.Expr]:
-        polynomial = sympy.Poly(expr, X)
+        polynomial = polynomial_of(expr)
         degree = polynomial.degree()
         if polynomial.is_zero or degree < 1:
             return []
