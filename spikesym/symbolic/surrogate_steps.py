@@ -7,6 +7,7 @@ at 60 digits. Neither uses Price's theorem.
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -122,7 +123,7 @@ def _draw_covariance(rng: random.Random) -> dict[Any, Any]:
     return {Q: q, QP: qp, T: mpmath.sqrt(q * qp) * mpmath.mpf(rng.randint(-6, 6)) / 7}
 
 
-def _closed(expr: sympy.Expr, point: dict[Any, Any]) -> Any:
+def _closed(expr: sympy.Expr, point: Mapping[Any, Any]) -> Any:
     """Dual moments of |z| by their closed forms."""
     absolute = make_function("abs", "activation")
 
@@ -161,7 +162,7 @@ def _hermite_nodes(count: int) -> list[tuple[Any, Any]]:
     return [(r, mpmath.factorial(count) / (count * before(r)) ** 2) for r in nodes]
 
 
-def _third_defined(expr: sympy.Expr, point: dict[Any, Any]) -> Any:
+def _third_defined(expr: sympy.Expr, point: Mapping[Any, Any]) -> Any:
     """Third derivative in eps of the mean kernel less the kernel of the mean."""
     s, sp, c, omega = (point[k] for k in (S, SP, C1, OMEGA))
     nodes, root = _hermite_nodes(4), mpmath.sqrt(omega)
@@ -179,7 +180,7 @@ def _third_defined(expr: sympy.Expr, point: dict[Any, Any]) -> Any:
     return point[Q_COEF] ** 2 * mpmath.diff(difference, 0, 3) / 6
 
 
-def _finite_defined(expr: sympy.Expr, point: dict[Any, Any]) -> Any:
+def _finite_defined(expr: sympy.Expr, point: Mapping[Any, Any]) -> Any:
     """First derivative in 1/n of the second order in eps: U fluctuates, and the noise across w* has variance V(1 - s^2/d)."""
     s, sp, c, omega = (point[k] for k in (S, SP, C1, OMEGA))
     label2, variance = point[EG2] + point[TAU2], point[EG2S2] + point[TAU2] - point[C1] ** 2
