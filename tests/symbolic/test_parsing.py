@@ -125,10 +125,10 @@ ATTACKS = [
 @pytest.mark.parametrize("text", ATTACKS, ids=lambda t: ascii(t)[:40])
 def test_refused_in_one_line_at_once(text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ParseError) as caught:
         parse_expression(text, "s", where="--link")
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     message = str(caught.value)
     assert message.startswith("--link: ")
     assert "\n" not in message
@@ -264,9 +264,9 @@ def test_parameters_are_exact():
 
 
 def test_he999_is_read_quickly():
-    start = time.perf_counter()
+    start = time.process_time()
     expr = parse_expression("he999(s)", "s", where="--link")
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert sympy.Poly(expr, X).degree() == 999
     assert sympy.Poly(expr, X).coeff_monomial(X) == -math.prod(range(1, 1000, 2))
 
@@ -280,16 +280,19 @@ WORDS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=250, deadline=1000, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(WORDS), max_size=14).map("".join)))
 @example("max(s,1e9**99)")
 @example("log(sin(s)-sin(s))")
 @example("abs(s)**-999**2")
 def test_any_text_is_read_or_refused(text):
+    start = time.process_time()
     try:
         expr = parse_expression(text, "s", where="--link")
     except ParseError:
         return
+    finally:
+        assert time.process_time() - start < 1
     assert isinstance(expr, sympy.Expr)
     assert all(v == X or v.is_real for v in expr.free_symbols)
 
