@@ -274,14 +274,17 @@ class GaussianData:
         if expr is not None and not expr.has(X):
             return InformationExponent(None, True, "the function is constant: it has no information exponent")
         unproved = []
-        for k in range(1, _SEARCHED + 1):
+        searched = max(_SEARCHED, sympy.degree(expr, X) if expr is not None and expr.is_polynomial(X) else 0)
+        for k in range(1, searched + 1):
             value = self.coefficient(k)
             zero = self._is_zero(value)
             if zero is None:
                 unproved.append(k)
             elif not zero:
                 return self._exponent(k, value, unproved)
-        detail = f"c_1, ..., c_{_SEARCHED} vanish within radius 1e-{_ZERO_DIGITS}"
+        detail = f"c_1, ..., c_{searched} are zero" + (
+            f" within radius 1e-{_ZERO_DIGITS}" if unproved else ""
+        )
         return InformationExponent(None, False, detail)
 
     def _is_zero(self, value: Value) -> bool | None:

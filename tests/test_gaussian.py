@@ -95,7 +95,7 @@ def _tanh_derivative_square():
         return mpmath.nstr(value, 20)
 
 
-@pytest.mark.parametrize("text", ["tanh(s)", "exp(s/2)", "s**3-s", "softplus", "sin(2*s+1)"])
+@pytest.mark.parametrize("text", ["tanh(s)", "s**3-s", "sin(2*s+1)"])
 @pytest.mark.parametrize(("i", "j"), [(0, 1), (0, 2), (1, 2), (0, 3)])
 def test_mixed_expectations_of_smooth_functions(text, i, j):
     """By parts in the package; here the product is integrated as it stands."""
@@ -196,6 +196,7 @@ def test_zero_by_parity_is_exact():
         ("he3(s)", 3, True),
         ("softplus(s)-s/2", 2, True),
         ("he5(s) + he6(s)", 5, True),
+        ("he30(s)/10**15", 30, True),
         ("s**4-6*s**2", 4, True),
     ],
 )

@@ -17,7 +17,8 @@ from functools import lru_cache
 
 from flint import acb, arb, ctx
 
-_BOUND_BITS = 64
+#: precision of bounds on ellipses
+BOUND_BITS = 64
 _COLUMNS = 6
 _RADII = (1.35, 1.7, 2.3, 3.2, 4.6, 7.0, 11.0)
 _START = 3
@@ -31,12 +32,17 @@ ComplexFunction = Callable[..., acb]
 
 @dataclass(frozen=True)
 class Chart:
-    """An analytic integrand F in a local coordinate u, with x = origin + side * u."""
+    """An analytic integrand F in a local coordinate u, with x = origin + side * u.
+
+    ``extra_bits`` of precision are spent on F where its expression cancels for small u.
+    """
 
     real: RealFunction
     complex: ComplexFunction
     origin: arb
     side: int
+    is_plain: bool = True
+    extra_bits: int = 0
 
 
 @dataclass(frozen=True)
@@ -136,10 +142,12 @@ def choose_rule(
 
 def _rule_for(chart: Chart, low: arb, high: arb, count: int, log_tolerance: float, rho: float) -> Rule | None:
     old = ctx.prec
-    ctx.prec = _BOUND_BITS
+    ctx.prec = BOUND_BITS + chart.extra_bits
     try:
         middle, half = (low + high) / 2, (high - low) / 2
         at, length = float((chart.origin + chart.side * middle).mid()), float(half.upper())
+        # near a singular end the length may be below all doubles
+        log_length = float(half.log().upper())
         height = (rho - 1 / rho) / 2 * length
         nearest = max(0.0, abs(at) - (rho + 1 / rho) / 2 * length - 1e-9)
         mehler = mehler_bound(count, nearest, height)
@@ -159,7 +167,7 @@ def _rule_for(chart: Chart, low: arb, high: arb, count: int, log_tolerance: floa
         ctx.prec = old
     if largest == -math.inf:
         return Rule(4, -math.inf, mehler)
-    constant = largest + math.log(64 / 15) + math.log(length) - math.log1p(-(rho**-2))
+    constant = largest + math.log(64 / 15) + log_length - math.log1p(-(rho**-2))
     excess = constant + mehler.log_factor(count - 1) - log_tolerance
     n = _size(max(1, math.ceil(excess / (2 * math.log(rho)))))
     return Rule(n, constant - 2 * n * math.log(rho), mehler)
@@ -190,7 +198,9 @@ def add_panel(chart: Chart, low: arb, high: arb, rule: Rule, totals: list[arb], 
     for t, w in nodes(rule.n, bits):
         u = middle + half * t
         x = chart.origin + chart.side * u
-        current = chart.real(u) * w * density * (-x * x / 2).exp()
+        with ctx.workprec(bits + chart.extra_bits):
+            value = chart.real(u)
+        current = value * w * density * (-x * x / 2).exp()
         totals[0] += current
         previous = arb(0)
         for k in range(1, count):

@@ -18,7 +18,7 @@ from ..errors import CertificationError
 from ..symbolic.roots import IsolatedRoot
 from ..symbolic.symbols import X
 from .arb_eval import compile, evaluate
-from .orders import ONE, ZERO, Order, Undecided, ball_of, extreme, rational_above, total
+from .orders import ONE, ZERO, Order, Undecided, ball_of, extreme, rational_above, sign, total
 from .ranges import Range
 
 T = sympy.Symbol("t", positive=True)
@@ -137,7 +137,7 @@ class _Growth:
         if self.local is not None and (direct := self._analytic(node)) is not None:
             return direct
         if isinstance(node, sympy.Add):
-            return total([self.order(part) for part in node.args], self.start)
+            return self._sum(node)
         if isinstance(node, sympy.Mul):
             product = Order.bounded(Range.of(arb(1)))
             for part in node.args:
@@ -148,6 +148,24 @@ class _Growth:
         if isinstance(node, sympy.exp):
             return self._exponential(node.args[0])
         return self._function(node)
+
+    def _sum(self, node: sympy.Add) -> Order:
+        problem: Undecided | None = None
+        try:
+            order = total([self.order(part) for part in node.args], self.start)
+            if self.local is None or order.trend <= 0 or order.is_two_sided:
+                return order
+        except Undecided as error:
+            problem = error
+        # singular terms may cancel over a common denominator
+        top, bottom = sympy.fraction(sympy.together(node))
+        if self.local is not None and bottom.has(self.local):
+            quotient = self.order(top).times(self.order(sympy.Pow(bottom, -1, evaluate=False)))
+            if problem is not None or sign(order.p - quotient.p) > 0:
+                return quotient
+        if problem is not None:
+            raise problem
+        return order
 
     # ---- powers and exponentials ---------------------------------------------------------------------------
 
@@ -165,10 +183,10 @@ class _Growth:
         if inner.trend <= 0:
             return Order.bounded(inner.values(self.start).monotone(arb.exp))
         infinite = Order(ZERO, ZERO, sympy.oo, Range.of(arb(1)))
+        if (exact := self._exact_exponent(argument)) is not None:
+            return exact
         if self.local is not None and inner.range.sign > 0:
             return infinite
-        if self.local is None and (exact := self._exact_exponent(argument)) is not None:
-            return exact
         if inner.range.sign < 0:
             return Order.bounded(Range.of(arb(0), (-inner.least(self.start)).exp()))
         # slower than t^2: |argument| <= H t^p <= H start^(p-1) t for p <= 1, and likewise with t^2 up to 2
@@ -183,11 +201,13 @@ class _Growth:
 
     def _exact_exponent(self, argument: sympy.Expr) -> Order | None:
         """exp(b t^2 + a t + rest) with the quadratic part split off exactly; None where there is none."""
+        if self.local is not None:
+            argument = argument.subs(self.local, 1 / T)
         exact, rest = [ZERO, ZERO, ZERO], []
         for term in sympy.Add.make_args(sympy.expand(argument)):
             degree = sympy.degree(term, T) if term.is_polynomial(T) else 3
             if degree > 2:
-                rest.append(term)
+                rest.append(term if self.local is None else term.subs(T, 1 / self.local))
             else:
                 exact[degree] += term.coeff(T, degree)
         if exact[1] == 0 and exact[2] == 0:

@@ -100,13 +100,13 @@ def _check_end(expr: sympy.Expr, end: Any, side: int, where: str, name: str) -> 
         _, order = point_order(expr, end, side)
     except CertificationError as error:
         raise _refuse(f"E[{name}^2] could not be shown to be finite: {error}", where) from None
-    flat = order.a == 0 and order.b == 0
-    # with t = 1/|x - x0| the integral of t^(2p) dx is that of t^(2p - 2) dt
-    if flat and _decays(order.b, order.a, 2 * order.p - 2):
+    # with t = 1/|x - x0| the integral of f^2 dx is that of f^2 t^(-2) dt
+    if _decays(2 * order.b, 2 * order.a, 2 * order.p - 2):
         return
     at = f"{name[-2]} = {end}"
     if not order.is_two_sided:
         raise _refuse(f"E[{name}^2] could not be shown to be finite at {at}", where)
+    flat = order.a == 0 and order.b == 0
     growth = f"{_distance(name, end)}^{_exponent(-2 * order.p)}" if flat else "the exponential of a pole"
     raise _refuse(f"E[{name}^2] is infinite: {name}^2 grows like {growth} at {at}", where)
 

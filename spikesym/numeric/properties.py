@@ -14,7 +14,7 @@ from ..budget import within
 from ..errors import CertificationError, InputError
 from ..symbolic.symbols import X
 from .arb_eval import compile
-from .integrand import Integrand, function_integrand
+from .integrand import Integrand, end_ball, function_integrand
 from .supremum import Unbounded, supremum
 from .value import Value
 
@@ -144,7 +144,8 @@ def first_point_mass(function: Any, derivative: int) -> Any | None:
         atoms = function.derivative(derivative, radius).atoms
     except InputError:
         return None
-    return next((atom.point for atom in atoms if atom.weight != 0), None)
+    points = [atom.point for atom in atoms if atom.weight != 0]
+    return min(points, key=lambda point: abs(float(end_ball(point, 0.0)))) if points else None
 
 
 def _certified_supremum(function: Any, of_piece: Callable[[sympy.Expr], sympy.Expr], word: str) -> Bound:

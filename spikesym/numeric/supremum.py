@@ -7,11 +7,13 @@ endpoints where the derivative keeps its sign. Beyond a radius the growth of F b
 from __future__ import annotations
 
 import heapq
+from itertools import zip_longest
 from typing import Any
 
 import sympy
 from flint import arb, ctx
 
+from ..budget import within
 from ..errors import CertificationError
 from ..symbolic.symbols import X
 from .arb_eval import Compiled, compile
@@ -20,6 +22,8 @@ from .integrand import Integrand, end_ball, tail_growth
 from .orders import Order, Undecided
 
 _MOST_INTERVALS = 4000
+_MOST_OPS = 120
+_FORM_BUDGET = 0.4
 _STARTS = (8.0, 64.0, 1024.0, 2.0**40, 2.0**100)
 
 
@@ -51,7 +55,8 @@ def supremum(integrand: Integrand, bits: int) -> arb:
         for tail in known:
             for _, low, _ in tail:
                 search.note(low)
-        for left, right in zip(*known, strict=True):
+        for left, right in zip_longest(*known):
+            left, right = left or known[0][-1], right or known[1][-1]
             # a tail that only the search of the middle can settle is tried after it
             attempt = search.copy()
             attempt.over(integrand, max(left[0], right[0]))
@@ -64,15 +69,16 @@ def supremum(integrand: Integrand, bits: int) -> arb:
 
 def _tails(integrand: Integrand) -> list[list[tuple[float, arb, arb]]]:
     """Bounds of both tails from several starts; a proof that one is unbounded goes before any doubt."""
-    doubt: CertificationError | None = None
-    found = []
-    for side in (-1, 1):
-        try:
-            found.append([_tail(integrand, side, start) for start in _STARTS])
-        except CertificationError as error:
-            doubt = error
-    if doubt is not None:
-        raise doubt
+    doubts: list[CertificationError] = []
+    found: list[list[tuple[float, arb, arb]]] = [[], []]
+    for side, bounds in zip((-1, 1), found, strict=True):
+        for start in _STARTS:
+            try:
+                bounds.append(_tail(integrand, side, start))
+            except CertificationError as error:
+                doubts.append(error)
+    if not all(found):
+        raise doubts[0]
     return found
 
 
@@ -92,6 +98,22 @@ def _bounds(order: Order, start: arb, where: str) -> tuple[arb, arb]:
         return values.least, values.largest
     except Undecided as error:
         raise CertificationError(f"no bound {where}: {error}") from None
+
+
+class _Slope:
+    """The derivative on intervals; by a second form of it where the first does not show the sign."""
+
+    def __init__(self, expr: sympy.Expr) -> None:
+        self.plain = compile(expr, (X,), real=True)
+        factored = _factored(expr)
+        self.factored = None if factored is None else compile(factored, (X,), real=True)
+
+    def __call__(self, interval: arb) -> arb:
+        ball = self.plain(interval)
+        if self.factored is None or ball > 0 or ball < 0:
+            return ball
+        other = self.factored(interval)
+        return other if not ball.is_finite() or other > 0 or other < 0 else ball
 
 
 class _Search:
@@ -123,10 +145,10 @@ class _Search:
 
     def over(self, integrand: Integrand, radius: float) -> None:
         """Branch and bound over [-radius, radius]."""
-        jobs: list[tuple[Compiled, Compiled, arb, arb]] = []
+        jobs: list[tuple[Compiled, _Slope, arb, arb]] = []
         for piece in integrand.pieces(radius):
             value = compile(piece.expr, (X,), real=True)
-            slope = compile(piece.expr.diff(X), (X,), real=True)
+            slope = _Slope(piece.expr.diff(X))
             low, high = end_ball(piece.lower, -radius), end_ball(piece.upper, radius)
             low, high = low.max(arb(-radius)), high.min(arb(radius))
             for end, side in ((piece.lower, 1), (piece.upper, -1)):
@@ -138,7 +160,7 @@ class _Search:
                 cuts = [low, *(arb(c) for c in _grid(radius) if low < c and c < high), high]
                 jobs += [(value, slope, cuts[i], cuts[i + 1]) for i in range(len(cuts) - 1)]
         # the interval with the largest upper bound first: that raises the lower bound soonest
-        waiting: list[tuple[float, int, tuple[Compiled, Compiled, arb, arb], arb, arb]] = []
+        waiting: list[tuple[float, int, tuple[Compiled, _Slope, arb, arb], arb, arb]] = []
         for job in jobs:
             self._consider(job, waiting)
         while waiting:
@@ -147,7 +169,7 @@ class _Search:
                 self._consider((value, slope, low, middle), waiting)
                 self._consider((value, slope, middle, high), waiting)
 
-    def _consider(self, job: tuple[Compiled, Compiled, arb, arb], waiting: list[Any]) -> None:
+    def _consider(self, job: tuple[Compiled, _Slope, arb, arb], waiting: list[Any]) -> None:
         self.count += 1
         if self.count > _MOST_INTERVALS:
             raise CertificationError("too many intervals in the search for the supremum")
@@ -155,7 +177,7 @@ class _Search:
         if not self.settles(ball):
             heapq.heappush(waiting, (-float(ball.abs_upper()), self.count, job, ball, middle))
 
-    def _bound(self, value: Compiled, slope: Compiled, low: arb, high: arb) -> tuple[arb, arb]:
+    def _bound(self, value: Compiled, slope: _Slope, low: arb, high: arb) -> tuple[arb, arb]:
         interval, middle = low.union(high), ((low + high) / 2).mid()
         ball, steepness, centre = value(interval), slope(interval), value(middle)
         if centre.is_finite():
@@ -187,6 +209,28 @@ class _Search:
                 return arb(reach)
             reach /= 16
         raise CertificationError(f"no bound near x = {end}")
+
+
+def _factored(slope: sympy.Expr) -> sympy.Expr | None:
+    """The derivative in one exponential, over one denominator and factored: a form whose sign balls can tell."""
+    written = slope.rewrite(sympy.exp)
+    if not written.has(sympy.exp) or sympy.count_ops(written) > _MOST_OPS:
+        return None
+    y = sympy.Symbol("y", positive=True)
+    rates = [e.args[0].coeff(X, 1) for e in written.atoms(sympy.exp) if e.has(X)]
+    if not rates or not all(r.is_Rational and r != 0 for r in rates):
+        return None
+    unit = sympy.gcd_list(rates)
+
+    def in_unit(argument: sympy.Expr) -> sympy.Expr:
+        rate = argument.coeff(X, 1)
+        rest = sympy.expand(argument - rate * X)
+        return sympy.exp(argument) if rest.has(X) else y ** (rate / unit) * sympy.exp(rest)
+
+    found, _ = within(
+        _FORM_BUDGET, lambda: sympy.factor(sympy.together(written.replace(sympy.exp, in_unit))), None
+    )
+    return None if found is None else found.subs(y, sympy.exp(unit * X))
 
 
 def _grid(radius: float) -> list[float]:

@@ -262,10 +262,10 @@ class Series:
         """What the series sums to."""
         function = make_function(self.family.text, "link")
         whole = exact_expectation(function, {self.derivative: 2})
-        rest = Integer(0)
-        if self.left_out is not None:
-            left = exact_coefficient(function, self.left_out)
-            rest = left**2 / sympy.factorial(self.left_out - self.derivative)
+        left = exact_coefficient(function, self.left_out) if self.left_out is not None else Integer(0)
+        if whole is None or left is None:
+            raise ValueError(f"no closed form of the sum for {self.family.text}")
+        rest = left**2 / sympy.factorial((self.left_out or 0) - self.derivative) if left != 0 else Integer(0)
         return sympy.expand(whole - rest)
 
 

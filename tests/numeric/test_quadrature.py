@@ -111,6 +111,42 @@ def test_singular_ends_are_certified():
         assert ball.rad() < 1e-27
 
 
+def _slope_of_quotient(t):
+    """The derivative of (exp(t) - 1)/t, by its series next to zero."""
+    if abs(t) > 0.25:
+        return ((t - 1) * mpmath.exp(t) + 1) / t**2
+    return mpmath.fsum(t**n * (n + 1) / mpmath.factorial(n + 2) for n in range(40))
+
+
+#: link, what is integrated, the same in mpmath, break points
+CANCELLING = [
+    ("(exp(s)-1)/s", lambda e: e.diff(X) ** 2, lambda t: _slope_of_quotient(t) ** 2, [0]),
+    (
+        "sqrt(abs(tanh(s)-1/2))",
+        lambda e: e,
+        lambda t: mpmath.sqrt(abs(mpmath.tanh(t) - 0.5)),
+        [mpmath.log(3) / 2],
+    ),
+    ("sqrt(cosh(s)-1)", lambda e: e, lambda t: mpmath.sqrt(2) * abs(mpmath.sinh(t / 2)), [0]),
+    ("exp(-1/s**2)", lambda e: e, lambda t: mpmath.exp(-(t**-2)), [0]),
+]
+
+
+@pytest.mark.parametrize(("text", "of_piece", "function", "cuts"), CANCELLING, ids=[c[0] for c in CANCELLING])
+def test_expressions_that_cancel_next_to_a_singular_point(text, of_piece, function, cuts):
+    """Removable singularities, roots of differences, essential zeros."""
+    ball = hermite_moments(function_integrand(make_function(text, "link"), of_piece), 1, 70)[0]
+    with mpmath.workdps(50):
+        ends = sorted(
+            {mpmath.mpf(c) for c in range(-20, 21)} | {mpmath.log(3) / 2 if cuts[0] else mpmath.mpf(0)}
+        )
+        value = mpmath.quad(lambda t: function(t) * mpmath.npdf(t), ends)
+        text = mpmath.nstr(value, 30)
+    ctx.prec = 150
+    assert ball.rad() < 1e-17
+    assert ball.overlaps(arb(text) + arb(0, 1e-20))
+
+
 @pytest.mark.parametrize(
     ("expr", "word"),
     [
