@@ -14,6 +14,9 @@ from ..simulation.estimators import CovarianceEstimates, Estimate, estimate_cova
 from ..simulation.gradient import DEFAULT_MEMORY
 from ..simulation.reference import Reference, exact_covariance, leading_overlap
 
+#: samples or neurons below which the values have tails too heavy for any standard error
+_LEAST_SIZE = 10
+
 #: |z| beyond which an estimate contradicts the theory
 THRESHOLD = 5.0
 
@@ -53,10 +56,14 @@ class Simulation:
 
     @property
     def ok(self) -> bool:
-        """Whether no z-score exceeds the threshold of 5; True also where there is no exact value."""
+        """Whether no z-score that can be relied on exceeds 5; True also where there is no exact value."""
         pairs = ((self.estimates.A, self.A), (self.estimates.A_plus_B, self.A_plus_B))
-        scores = [e.z(r.value) for e, r in pairs if r.value is not None]
+        scores = [e.z(r.value) for e, r in pairs if r.value is not None and self.reliable(e)]
         return all(z is None or abs(z) < THRESHOLD for z in scores)
+
+    def reliable(self, estimate: Estimate) -> bool:
+        """Whether an estimate's z-score is a test: enough networks for its skewness, and n, m of at least 10."""
+        return estimate.reliable and min(self.model.n or 0, self.model.m or 0) >= _LEAST_SIZE
 
     def to_json(self, digits: int = 15) -> dict[str, Any]:
         """The document of ``spikesym simulate --json``."""
@@ -66,8 +73,8 @@ class Simulation:
             "model": self.model.to_json(),
             "reps": self.reps,
             "seed": self.seed,
-            "A": _entry(self.estimates.A, self.A),
-            "A_plus_B": _entry(self.estimates.A_plus_B, self.A_plus_B),
+            "A": self._entry(self.estimates.A, self.A),
+            "A_plus_B": self._entry(self.estimates.A_plus_B, self.A_plus_B),
             "overlap2": {
                 "mean": overlap.mean,
                 "se": overlap.se,
@@ -105,6 +112,10 @@ class Simulation:
             f"Control variates divide the variance by {gains[0]:.2g} (A) and {gains[1]:.2g} (A + B).",
             f"overlap²: {self.overlap2.reason or _OVERLAP_NOTE}.",
         ]
+        if not all(self.reliable(e) for e in (self.estimates.A, self.estimates.A_plus_B)):
+            notes.append(
+                f"The z-scores are no test here: too few networks for such skewed values, or n or m below {_LEAST_SIZE}."
+            )
         if self.A.reason:
             notes.append(f"No exact values: {self.A.reason}.")
         lines += [part for note in notes for part in textwrap.wrap(note, 98)]
@@ -129,6 +140,23 @@ class Simulation:
             row += rf" && \text{{leading }} {self.overlap2.value:.4g}"
         rows.append(row)
         return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+    def _entry(self, estimate: Estimate, exact: Reference) -> dict[str, Any]:
+        known = exact.value is not None
+        return {
+            "mean": estimate.mean,
+            "se": estimate.se,
+            "exact": exact.value,
+            "z": estimate.z(exact.value) if exact.value is not None else None,
+            "p_value": estimate.p_value(exact.value) if exact.value is not None else None,
+            "reliable": self.reliable(estimate),
+            "reason": None if known else exact.reason,
+            "plain_mean": estimate.plain_mean,
+            "plain_se": estimate.plain_se,
+            "variance_reduction": estimate.variance_reduction,
+            "skewness": estimate.skewness,
+            "controls": list(estimate.controls),
+        }
 
 
 def simulate(
@@ -178,23 +206,6 @@ def simulate(
     return Simulation(
         model, estimates, A, A_plus_B, leading_overlap(model), seed, time.perf_counter() - start
     )
-
-
-def _entry(estimate: Estimate, exact: Reference) -> dict[str, Any]:
-    known = exact.value is not None
-    return {
-        "mean": estimate.mean,
-        "se": estimate.se,
-        "exact": exact.value,
-        "z": estimate.z(exact.value) if exact.value is not None else None,
-        "p_value": estimate.p_value(exact.value) if exact.value is not None else None,
-        "reason": None if known else exact.reason,
-        "plain_mean": estimate.plain_mean,
-        "plain_se": estimate.plain_se,
-        "variance_reduction": estimate.variance_reduction,
-        "skewness": estimate.skewness,
-        "controls": list(estimate.controls),
-    }
 
 
 def _latex_float(number: float) -> str:

@@ -61,6 +61,16 @@ class Estimate:
         """Factor by which the variance fell: so many times more networks would be needed without."""
         return (self.plain_se / self.se) ** 2 if self.se > 0 else 1.0
 
+    @property
+    def reliable(self) -> bool:
+        """Whether a z-score means what it says: at least 30 networks, and a skewness that they average out.
+
+        Beyond it |z| > 5 happens by chance more often than about 3 times in 10^4 (see :func:`false_alarm_rate`):
+        standard errors of skewed values are too small in just the runs whose mean is too low. The sample skewness
+        is itself too low for very heavy tails, as at n or m below 10.
+        """
+        return self.reps >= CONTROLS_FROM and abs(self.skewness) <= 0.3 * math.sqrt(self.reps)
+
     def z(self, exact: float) -> float | None:
         """(mean - exact)/se; None when the standard error is zero."""
         return (self.mean - exact) / self.se if self.se > 0 else None
