@@ -288,22 +288,25 @@ class GaussianData:
         return InformationExponent(None, False, detail)
 
     def _is_zero(self, value: Value) -> bool | None:
+        if value.exact is not None and not value.has_number:
+            return bool(sympy.simplify(value.exact) == 0)
         if value.certified:
             return value.is_zero
         ball = value.ball(64)
         return None if ball.contains(0) else False
 
     def _exponent(self, k: int, value: Value, unproved: list[int]) -> InformationExponent:
-        shown = value.text(6) if value.has_number else str(value.exact)
+        if not value.has_number:
+            names = ", ".join(map(str, self._function.parameters))
+            return InformationExponent(k, False, f"c_{k} = {value.exact}, not zero for general {names}")
+        shown = f"c_{k} = {value.text(6)}"
         if not value.certified:
-            return InformationExponent(k, False, f"c_{k} = {shown}, an estimate")
+            return InformationExponent(k, False, f"{shown}, an estimate")
         if unproved:
             names = ", ".join(f"c_{i}" for i in unproved)
-            return InformationExponent(
-                k, False, f"{names} zero within radius 1e-{_ZERO_DIGITS}; c_{k} = {shown}"
-            )
+            return InformationExponent(k, False, f"{names} zero within radius 1e-{_ZERO_DIGITS}; {shown}")
         return InformationExponent(
-            k, True, f"c_{k} = {shown}" + (", the coefficients before it are zero" if k > 1 else "")
+            k, True, shown + (", the coefficients before it are zero" if k > 1 else "")
         )
 
     def _remembered(self, key: Any, make: Callable[[], Value]) -> Value:

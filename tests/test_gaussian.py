@@ -246,6 +246,10 @@ def test_free_parameters_leave_closed_forms():
     data = link("exp(a*s)")
     assert sympy.simplify(data.coefficient(2).exact - a**2 * exp(a**2 / 2)) == 0
     assert not data.coefficient(2).has_number
+    assert data.information_exponent.k == 1
+    assert not data.information_exponent.certified
+    assert "general a" in data.information_exponent.detail
+    assert link("cos(a*s)").information_exponent.k == 2
     with pytest.raises(InputError, match="--set"):
         link("tanh(a*s)").coefficient(1)
     assert link("tanh(a*s)", parameters={"a": 3}).coefficient(1).text(15) == link("tanh(3*s)").coefficient(
