@@ -37,6 +37,15 @@ class Expectations:
     """E[(f^(i)(x))^p He_k(x)] of one function f, each as a :class:`~spikesym.numeric.value.Value`.
 
     ``budget`` is what all symbolic attempts together may take, in seconds.
+
+    Raises :class:`~spikesym.errors.NotIntegrableError` when E[f^2] is infinite.
+
+    Examples
+    --------
+    >>> from spikesym.symbolic.functions import make_function
+    >>> source = Expectations(make_function("relu", "link"), 5.0)
+    >>> source.value(1, 0, 2).exact, source.value(2, 0, 0).exact
+    (sqrt(2)/(2*sqrt(pi)), 1/2)
     """
 
     def __init__(self, function: ScalarFunction, budget: float) -> None:
@@ -184,7 +193,14 @@ def _name(function: ScalarFunction, power: int, derivative: int, k: int | None) 
 
 
 def combination(terms: list[tuple[sympy.Expr, Value]]) -> Value:
-    """A linear combination of values: exact where all are, certified where all are."""
+    """A linear combination of values: exact where all are, certified where all are.
+
+    Examples
+    --------
+    >>> half, one = Value(exact=sympy.Rational(1, 2)), Value(exact=sympy.Integer(1))
+    >>> combination([(sympy.Integer(3), half), (sympy.Integer(-1), one)]).exact
+    1/2
+    """
     terms = [(w, v) for w, v in terms if w != 0]
     if not terms:
         return Value(exact=sympy.Integer(0))

@@ -269,7 +269,13 @@ def _arcsine(z: acb) -> acb:
 
 
 def integer_power(z: Ball, n: int) -> Ball:
-    """z**n; Arb's own power has no answer for a ball centred at zero."""
+    """z**n; Arb's own power has no answer for a ball centred at zero.
+
+    Examples
+    --------
+    >>> (arb(0, 1) ** 2).is_finite(), bool(integer_power(arb(0, 1), 2).contains(1))
+    (False, True)
+    """
     if n < 0:
         return 1 / integer_power(z, -n)
     if isinstance(z, acb) or z.mid() != 0:

@@ -38,7 +38,12 @@ def check_square_integrable(function: Any, where: str) -> None:
 
 
 def check_integrand(integrand: Integrand, where: str, name: str) -> None:
-    """The same for a function given by its pieces; ``name`` is what errors call it."""
+    """The same for a function given by its pieces; ``name`` is what errors call it.
+
+    Examples
+    --------
+    >>> check_integrand(Integrand.of_expression(sympy.exp(X**2 / 5)), "--link", "g(s)")
+    """
     old = ctx.prec
     ctx.prec = 64
     try:

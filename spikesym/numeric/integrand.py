@@ -71,7 +71,15 @@ class PlainPiece:
 
 
 def function_integrand(function: Any, of_piece: Callable[[sympy.Expr], sympy.Expr]) -> Integrand:
-    """The integrand made from a ScalarFunction by a map of expressions, such as squaring or differentiating."""
+    """The integrand made from a ScalarFunction by a map of expressions, such as squaring or differentiating.
+
+    Examples
+    --------
+    >>> from spikesym.symbolic.functions import make_function
+    >>> squared = function_integrand(make_function("abs(s-1)", "link"), lambda e: e**2)
+    >>> [(p.lower, p.upper, p.expr) for p in squared.pieces(9.0)]
+    [(-oo, 1, (1 - x)**2), (1, oo, (x - 1)**2)]
+    """
     if not function.has_finite_breakpoints:
         whole = of_piece(function.expr)
         return Integrand(lambda radius: _mapped(function.pieces(radius), of_piece), whole, whole)
@@ -96,7 +104,14 @@ def end_ball(end: Any, clip: float) -> arb:
 
 
 def tail_growth(expr: sympy.Expr, side: int, start: float) -> tuple[float, Order]:
-    """The growth of F at side * infinity, and from where it holds."""
+    """The growth of F at side * infinity, and from where it holds.
+
+    Examples
+    --------
+    >>> start, order = tail_growth(X**2 * sympy.tanh(X), 1, 0.0)
+    >>> start, order.p, order.tends_to_infinity
+    (4.0, 2, True)
+    """
     problem = ""
     for candidate in _STARTS:
         first = max(candidate, start + (1.0 if candidate > _STARTS[0] else 0.0))
@@ -108,7 +123,14 @@ def tail_growth(expr: sympy.Expr, side: int, start: float) -> tuple[float, Order
 
 
 def point_order(expr: sympy.Expr, point: sympy.Expr, side: int) -> tuple[float, Order]:
-    """The order of F at a point from one side, and the distance to which it holds."""
+    """The order of F at a point from one side, and the distance to which it holds.
+
+    Examples
+    --------
+    >>> reach, order = point_order(1 / sympy.sin(X), sympy.Integer(0), 1)
+    >>> reach, order.p, order.is_two_sided
+    (1.0, 1, True)
+    """
     problem = ""
     for reach in _REACHES:
         try:
@@ -119,7 +141,13 @@ def point_order(expr: sympy.Expr, point: sympy.Expr, side: int) -> tuple[float, 
 
 
 def is_regular(expr: sympy.Expr, end: arb) -> bool:
-    """Whether the expression (in X) is analytic on some disc around the point."""
+    """Whether the expression (in X) is analytic on some disc around the point.
+
+    Examples
+    --------
+    >>> is_regular(sympy.sqrt(X), arb(0)), is_regular(sympy.sqrt(X), arb(1))
+    (False, True)
+    """
     function = compile(expr, (X,))
     for exponent in (4, 10, 20):
         disc = acb(end + arb(0, 2.0**-exponent), arb(0, 2.0**-exponent))

@@ -136,6 +136,13 @@ def first_point_mass(function: Any, derivative: int) -> Any | None:
 
     None too where one-sided limits are infinite: there the derivative is no function plus point masses,
     which its growth at that point tells.
+
+    Examples
+    --------
+    >>> from spikesym.symbolic.functions import make_function
+    >>> relu = make_function("relu(s-1)", "link")
+    >>> first_point_mass(relu, 1), first_point_mass(relu, 2)
+    (None, 1)
     """
     if function.expr is None:
         return None
