@@ -17,7 +17,11 @@ from ..errors import CertificationError
 from .sphere import beta_squared, gegenbauer_index
 
 #: longest continued fraction that is tried; beyond it b/d is far outside the range of the block method
-_MAX_TERMS = 1 << 18
+_MAX_TERMS = 1 << 19
+
+
+class NotConverged(CertificationError):
+    """The continued fraction would need more terms than are tried: B/(A d) is far outside the block method."""
 
 
 def first_degree(sector: int) -> int:
@@ -59,9 +63,8 @@ def contiguous_ratios(a: arb, b: arb, c: arb, x: arb, count: int) -> list[arb]:
         if all(r.rel_accuracy_bits() >= wanted for r in (ratios[0], ratios[-1])):
             return ratios
         terms *= 2
-    raise CertificationError(
-        f"the continued fraction of 2F1 at -B/A = {(-x).str(5, radius=False)} has not converged after {_MAX_TERMS} terms"
-    )
+    text = (-x).str(5, radius=False)
+    raise NotConverged(f"the continued fraction of 2F1 at -B/A = {text} has not converged after {_MAX_TERMS} terms")
 
 
 def first_row(d: int, sector: int, ratio: arb, count: int) -> list[arb]:

@@ -16,9 +16,9 @@ from flint import arb, arb_mat, ctx
 
 from ..errors import CertificationError, PostconditionError
 from .enclosure import Enclosures, enclose
-from .gram import first_degree, gram
+from .gram import NotConverged, first_degree, gram
 from .sphere import relu_coefficients
-from .tail import coupling, tail_norm
+from .tail import coupling, shares, tail_norm
 
 #: largest block; its Gram matrix takes seconds
 MAX_SIZE = 800
@@ -92,7 +92,9 @@ def block(d: int, sector: int, ratio: Encloser, size: int, bits: int) -> arb_mat
                 break
         extra = max(2 * extra, extra + missing + 20)
         if extra > _MOST_EXTRA_BITS:
-            raise CertificationError(f"B/A = {ratio(bits).str(6)} is not known to the {bits} bits that the block needs")
+            raise CertificationError(
+                f"B/A = {ratio(bits).str(6)} is not known to the {bits} bits that the block needs"
+            )
     a = relu_coefficients(d, start + size, bits + 10)[start:]
     with ctx.workprec(bits):
         matrix = arb_mat(size, size)
@@ -142,6 +144,8 @@ def solve_chain(d: int, sector: int, ratio: Encloser, degrees: int, digits: int 
     while True:
         try:
             chain, enough = solver.attempt(size, bits)
+        except NotConverged:
+            raise CertificationError(solver.refusal(0)) from None
         except PostconditionError:
             if bits > 8 * _bits(d, start, wanted, digits):
                 raise
@@ -150,6 +154,8 @@ def solve_chain(d: int, sector: int, ratio: Encloser, degrees: int, digits: int 
         if enough <= size or size == MAX_SIZE:
             break
         size = min(MAX_SIZE, enough)
+        # the range at this B, which can be far smaller than at B = 0
+        bits = min(bits, _bits_for(solver.span, digits))
     reached = min(digits_of(v) for v in chain.values)
     if reached < min(digits, _LEAST_DIGITS):
         raise CertificationError(solver.refusal(max(reached, 0)))
@@ -167,7 +173,9 @@ class _Solver:
         self.d, self.sector, self.ratio, self.wanted, self.digits = d, sector, ratio, wanted, digits
         self.start = first_degree(sector)
         self.basis: arb_mat | None = None
+        self.span = arb(2) ** 10**6
         self.rough: list[arb] = []
+        self.shares: list[arb] = []
 
     def attempt(self, size: int, bits: int) -> tuple[Chain, int]:
         """Solve a block of this size; also the size that the accuracy asked for needs (at most MAX_SIZE)."""
@@ -175,7 +183,7 @@ class _Solver:
             b = self.ratio(bits)
             matrix = block(self.d, self.sector, self.ratio, size, bits)
             a = relu_coefficients(self.d, self.start // 2 + size + 1, bits)[self.start // 2 :]
-            tail = tail_norm(self.d, self.sector, b, a[size], self.start + 2 * size)
+            tail = self._tail(size, b)
             found = enclose(
                 matrix,
                 self.wanted,
@@ -185,6 +193,8 @@ class _Solver:
                 self.basis,
             )
             self.basis = found.basis
+            if found.lower[-1] > 0:
+                self.span = found.lower[0] / found.lower[-1] * 1000
             base = [a[i] ** 2 * self.d for i in range(self.wanted)]
             chain = Chain(
                 d=self.d,
@@ -203,11 +213,13 @@ class _Solver:
         """Refuse before the work when the largest block would leave most of the trace out."""
         with ctx.workprec(64):
             b = self.ratio(bits)
-            a = relu_coefficients(self.d, self.start // 2 + MAX_SIZE + 1, 64)
-            tail = tail_norm(self.d, self.sector, b, a[-1], self.start + 2 * MAX_SIZE)
-            # lambda_0 >= its diagonal entry >= its value at B = 0 (for B < 0 the block is small anyway)
+            tail = self._tail(MAX_SIZE, b)
+            # entries away from the diagonal fall by this factor in each step, at best; for small d that helps
             decay = arb(2) / abs(b).sqrt() if b != 0 else arb(10)
-            if b > 0 and tail > a[self.start // 2] ** 2 * self.d * 1000 and decay * MAX_SIZE < 8:
+            # the trace of all even blocks; eigenvalues after the first are well below it
+            trace = (self.d + b) / (4 * self.d)
+            lost = tail * arb(10) ** (_LEAST_DIGITS if self.wanted == 1 else _LEAST_DIGITS + 2)
+            if b > 0 and lost > trace and decay * MAX_SIZE < 8:
                 raise CertificationError(self.refusal(0))
 
     def refusal(self, reached: int) -> str:
@@ -234,7 +246,7 @@ class _Solver:
         def error(n: int) -> arb:
             """Relative error of the smallest eigenvalue at size n, with the present vectors; an estimate."""
             a = self._coefficients(n + 1)
-            tail = tail_norm(self.d, self.sector, b, a[n], self.start + 2 * n) / smallest
+            tail = self._tail(n, b) / smallest
             joint = (
                 sum((coupling(self.d, b, a, _padded(v, n)) ** 2 for v in found.vectors), arb(0)) / smallest**2
             )
@@ -251,6 +263,15 @@ class _Solver:
                 middle = (low + high) // 2
                 low, high = (low, middle) if error(middle) < target else (middle, high)
         return max(size, min(high, 2 * size))
+
+    def _tail(self, size: int, b: arb) -> arb:
+        """Bound of the norm of what a block of this size leaves out."""
+        degree = self.start + 2 * size
+        if not self.shares:
+            self.shares = shares(self.d, self.start // 2 + MAX_SIZE + 1, 160)
+        with ctx.workprec(160):
+            a = self._coefficients(size + 1)[size]
+            return tail_norm(self.d, self.sector, b, a, degree, self.shares[degree // 2])
 
     def _coefficients(self, count: int) -> list[arb]:
         """The first ``count`` Funk-Hecke coefficients of the chain, to 64 bits."""
@@ -278,8 +299,12 @@ def _padded(vector: list[arb], size: int) -> list[arb]:
 
 
 def _bits(d: int, start: int, wanted: int, digits: int) -> int:
-    """Working precision: twice the range of the eigenvalues (squares are subtracted), twice the digits, and a guard."""
+    """Working precision from the range of the eigenvalues at B = 0."""
     a = relu_coefficients(d, start // 2 + wanted + 1, 64)[start // 2 :]
     with ctx.workprec(64):
-        span = float((abs(a[0] / a[wanted]) ** 2).log()) / math.log(2)
-    return math.ceil(2 * span + 2 * digits * math.log2(10) + 160)
+        return _bits_for(abs(a[0] / a[wanted]) ** 2, digits)
+
+
+def _bits_for(span: arb, digits: int) -> int:
+    """Twice the range of the eigenvalues (squares are subtracted), twice the digits, and a guard."""
+    return math.ceil(2 * float(span.log()) / math.log(2) + 2 * digits * math.log2(10) + 160)

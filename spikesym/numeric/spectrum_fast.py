@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import eigh, lapack
 from threadpoolctl import ThreadpoolController
 
 from ..errors import CertificationError, InputError
@@ -25,7 +25,10 @@ Array = NDArray[np.float64]
 
 #: relative change of the eigenvalues under doubling at which the truncation is accepted
 _STABLE = 2e-12
+_ROUNDING = 1e-8
 _LARGEST = 4096
+#: rank up to which the factor goes to Jacobi's method; beyond it the eigenvalues fall slowly and plain ones will do
+_LARGEST_RANK = 320
 _SMALLEST_EIGENVALUE = 1e-280
 
 
@@ -43,6 +46,8 @@ class FastChain:
         Columns: components on the normalised harmonics of degree degrees[0], degrees[0] + 2, ...
     truncation : int
         Largest degree kept.
+    change : float
+        Largest relative change of an eigenvalue when the truncation was last doubled.
     """
 
     degrees: NDArray[np.int64]
@@ -50,6 +55,7 @@ class FastChain:
     base: Array
     vectors: Array
     truncation: int
+    change: float
 
     @property
     def ratios(self) -> Array:
@@ -81,23 +87,30 @@ def fast_chain(d: int, sector: int, ratio: float, degrees: int) -> FastChain:
     wanted = (degrees - start) // 2 + 1
     if wanted < 1:
         empty = np.zeros(0)
-        return FastChain(np.zeros(0, dtype=np.int64), empty, empty, np.zeros((0, 0)), 0)
+        return FastChain(np.zeros(0, dtype=np.int64), empty, empty, np.zeros((0, 0)), 0, 0.0)
     size = max(12, wanted + 6)
     values, vectors = _solve(d, sector, ratio, size, wanted)
+    change = np.inf
     while True:
         if 2 * size > _LARGEST:
             raise CertificationError(
-                f"B/A = {ratio:.6g} at d = {d} spreads over more than {_LARGEST} harmonics; take B/(A d) below about 10"
+                f"B/A = {ratio:.6g} at d = {d}: eigenvalues still move by {change:.1e} at {size} harmonics; "
+                "take B/(A d) below about 10 or fewer degrees"
             )
         size *= 2
-        before = values
+        before, last = values, change
         values, vectors = _solve(d, sector, ratio, size, wanted)
-        if np.all(np.abs(values - before) <= _STABLE * values):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            change = float(np.nanmax(np.abs(values - before) / values))
+        # rounding decides how small the change can become: accept it where doubling no longer helps
+        if change <= _STABLE or (change <= _ROUNDING and change > last / 4):
             break
     if values[-1] < _SMALLEST_EIGENVALUE:
-        raise CertificationError(f"the eigenvalue of degree {degrees} underflows at d = {d}; use the certified spectrum")
+        raise CertificationError(
+            f"the eigenvalue of degree {degrees} underflows at d = {d}; use the certified spectrum"
+        )
     base = np.array([d * relu_coefficient(start + 2 * k, d) ** 2 for k in range(wanted)])
-    return FastChain(start + 2 * np.arange(wanted), values, base, vectors, start + 2 * (size - 1))
+    return FastChain(start + 2 * np.arange(wanted), values, base, vectors, start + 2 * (size - 1), change)
 
 
 def alignment(d: int, A: float, B_values: Sequence[float], degree: int = 2) -> dict[str, Array]:
@@ -144,7 +157,11 @@ def _solve(d: int, sector: int, ratio: float, size: int, wanted: int) -> tuple[A
     """The largest eigenvalues and eigenvectors of the block of this size."""
     # BLAS threads cost far more than they save on blocks this small
     with np.errstate(under="ignore"), _threads().limit(limits=1):
-        factor = _cholesky(_block(d, sector, ratio, size), wanted)
+        matrix = _block(d, sector, ratio, size)
+        factor = _cholesky(matrix, wanted)
+        if factor is None:
+            found, vectors = eigh(matrix, subset_by_index=[size - wanted, size - 1])
+            return found[::-1], _positive(vectors[:, ::-1])
         left, triangle = np.linalg.qr(factor)
         # row and column scaling at once ('F'), no column dropped for being small (jobr 0)
         sigma, u, _, work, _, info = lapack.dgejsv(triangle, joba=2, jobu=0, jobv=3, jobr=0, jobp=0)
@@ -152,11 +169,15 @@ def _solve(d: int, sector: int, ratio: float, size: int, wanted: int) -> tuple[A
             raise CertificationError(f"the Jacobi singular value decomposition failed with code {info}")
         sigma = sigma * (work[0] / work[1])
         count = min(wanted, len(sigma))
-        vectors = left @ u[:, :count]
-        turn = np.sign(vectors[np.arange(count), np.arange(count)])
         values = np.zeros(wanted)
         values[:count] = sigma[:count] ** 2
-        return values, vectors * np.where(turn == 0, 1, turn)
+        return values, _positive(left @ u[:, :count])
+
+
+def _positive(vectors: Array) -> Array:
+    """Each eigenvector with its own harmonic's component positive."""
+    own = np.arange(vectors.shape[1])
+    return vectors * np.where(vectors[own, own] < 0, -1.0, 1.0)
 
 
 @lru_cache(maxsize=1)
@@ -185,7 +206,11 @@ def _block(d: int, sector: int, ratio: float, size: int) -> Array:
     for i in range(size - 1):
         stop = length - i - 1
         j = slice(i + 1, stop)
-        value = (diagonal[j] - diagonal[i]) * here[j] + right[j] * here[i + 2 : stop + 1] + left[j] * here[i : stop - 1]
+        value = (
+            (diagonal[j] - diagonal[i]) * here[j]
+            + right[j] * here[i + 2 : stop + 1]
+            + left[j] * here[i : stop - 1]
+        )
         if i:
             value -= off[i] * step[i - 1] * above[j]
         following = np.zeros(length)
@@ -208,11 +233,16 @@ def _first_row(d: int, sector: int, ratio: float, step: Array) -> Array:
     growth = step[:-1] * ratio * (gamma + k) * np.sqrt(norm)
     if first == -1:
         quotients = np.concatenate(
-            [[1 / (1 + ratio / d)], _ratios(0.0, 1.5, third + 2, ratio, 2 * length)[: 2 * length - 4].reshape(-1, 2).prod(1)]
+            [
+                [1 / (1 + ratio / d)],
+                _ratios(0.0, 1.5, third + 2, ratio, 2 * length)[: 2 * length - 4].reshape(-1, 2).prod(1),
+            ]
         )
         value = 1 + ratio / d
     else:
-        quotients = _ratios(float(first), p, third, ratio, 2 * length)[: 2 * length - 2].reshape(-1, 2).prod(1)
+        quotients = (
+            _ratios(float(first), p, third, ratio, 2 * length)[: 2 * length - 2].reshape(-1, 2).prod(1)
+        )
         value = 1.0
         for m in range(first):
             value *= _ratios(p, float(m), third - first + m, ratio, 1)[0]
@@ -241,22 +271,24 @@ def _ratios(a: float, b: float, c: float, x: float, count: int) -> Array:
         terms *= 2
 
 
-def _cholesky(matrix: Array, wanted: int) -> Array:
-    """Columns of a pivoted Cholesky factor, until what is left is below the rounding of the wanted eigenvalues."""
+def _cholesky(matrix: Array, wanted: int) -> Array | None:
+    """Columns of a pivoted Cholesky factor, until what is left is below the rounding of the wanted eigenvalues.
+
+    None when that takes too many columns.
+    """
+    size = len(matrix)
     rest = np.diag(matrix).copy()
-    columns: list[Array] = []
+    factor = np.zeros((size, min(size, _LARGEST_RANK)))
     pivots: list[float] = []
-    factor = np.zeros((len(rest), 0))
-    while len(columns) < len(rest):
+    for k in range(size):
         p = int(np.argmax(rest))
-        pivot = rest[p]
-        if pivot <= 0 or (len(pivots) > wanted + 2 and rest.sum() < 1e-19 * pivots[wanted - 1]):
-            break
-        column = (matrix[:, p] - factor @ factor[p]) / np.sqrt(pivot)
-        columns.append(column)
-        pivots.append(float(pivot))
-        factor = np.stack(columns, axis=1)
-        rest = rest - column**2
+        pivot = float(rest[p])
+        if pivot <= 0 or (k > wanted + 2 and rest.sum() < 1e-19 * pivots[wanted - 1]):
+            return factor[:, :k]
+        if k == factor.shape[1]:
+            return None
+        factor[:, k] = (matrix[:, p] - factor[:, :k] @ factor[p, :k]) / np.sqrt(pivot)
+        pivots.append(pivot)
+        rest = np.maximum(rest - factor[:, k] ** 2, 0.0)
         rest[p] = 0.0
-        rest[rest < 0] = 0.0
     return factor
