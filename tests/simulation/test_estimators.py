@@ -167,7 +167,7 @@ def test_rows_combine_to_A_and_A_plus_B():
     assert run.A_plus_B.se == pytest.approx(np.std([4.0, 8.0], ddof=1) / np.sqrt(2))
 
 
-@pytest.mark.parametrize("shape", [(30, 12), (12, 30), (500, 320), (320, 500)])
+@pytest.mark.parametrize("shape", [(30, 12), (12, 30), (330, 310), (310, 330)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_top_overlap_by_singular_vectors(shape, dtype):
     rng = np.random.default_rng(2)
