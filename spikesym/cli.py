@@ -133,6 +133,7 @@ def build_parser() -> argparse.ArgumentParser:
     sub = command("simulate", _simulate, "train networks by one step and estimate A, A + B")
     _add_model_options(sub)
     sub.add_argument("--reps", default="100", metavar="R", help="independent networks (default 100)")
+    sub.add_argument("--memory", metavar="SIZE", help="bound of the arrays of a training step, such as 2GiB")
 
     sub = command("verify", _verify, "run the checks of every registered statement")
     sub.add_argument("--level", choices=("fast", "full"), default="fast")
@@ -240,8 +241,20 @@ def _simulate(arguments: argparse.Namespace) -> int:
     model.require_sizes()
     from .api.simulate import simulate
 
-    _print(simulate(model, reps=reps, seed=arguments.seed), arguments)
-    return 0
+    memory = {} if arguments.memory is None else {"memory": _bytes(arguments.memory)}
+    result = simulate(model, reps=reps, seed=arguments.seed, **memory)
+    _print(result, arguments)
+    return 0 if result.ok else 1
+
+
+def _bytes(text: str) -> int:
+    """A size such as 2GiB, 500MB or 1e9 in bytes."""
+    units = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+    number = text.strip().rstrip("BIKMGbikmg")
+    unit = text.strip()[len(number) :].upper()
+    if unit not in units:
+        raise InputError(f"unknown unit in {text!r}", "--memory", "write it as 500MB or 2GiB")
+    return int(exact_number(number, "--memory") * units[unit])
 
 
 def _verify(arguments: argparse.Namespace) -> int:
