@@ -241,7 +241,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     model.require_sizes()
     from .api.simulate import simulate
 
-    memory = {} if arguments.memory is None else {"memory": _bytes(arguments.memory)}
+    memory: dict[str, Any] = {} if arguments.memory is None else {"memory": _bytes(arguments.memory)}
     result = simulate(model, reps=reps, seed=arguments.seed, **memory)
     _print(result, arguments)
     return 0 if result.ok else 1
@@ -254,7 +254,10 @@ def _bytes(text: str) -> int:
     unit = text.strip()[len(number) :].upper()
     if unit not in units:
         raise InputError(f"unknown unit in {text!r}", "--memory", "write it as 500MB or 2GiB")
-    return int(exact_number(number, "--memory") * units[unit])
+    size = int(exact_number(number, "--memory") * units[unit])
+    if size <= 0:
+        raise InputError(f"must be positive, got {text!r}", "--memory", "write it as 500MB or 2GiB")
+    return size
 
 
 def _verify(arguments: argparse.Namespace) -> int:

@@ -88,7 +88,7 @@ def kernel_check(model: Model, A: float, B: float, seed: int, points: int = 6) -
         t = (a * (X[k] @ Y[k]) + b * X[k, 0] * Y[k, 0]) / d
         return defining_expectation(sigma, breaks, q, qp, t)
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, a, b in (("k0", 1.0, 0.0), ("k1", A, B)):
         closed = np.diag(Kernel(function, A=a, B=b, w=w).matrix(X, Y))
         integrated = np.array([definition(a, b, k) for k in range(points)])

@@ -158,7 +158,10 @@ def learning_figure(
     with _style():
         figure, (axis,) = _new()
         for k, (label, (sizes, mean, se)) in enumerate(curves.items()):
-            look = {"color": _COLOURS[k % len(_COLOURS)], "marker": _MARKERS[k % len(_MARKERS)]}
+            look: dict[str, Any] = {
+                "color": _COLOURS[k % len(_COLOURS)],
+                "marker": _MARKERS[k % len(_MARKERS)],
+            }
             axis.errorbar(sizes, mean, yerr=se, ms=5, lw=1.6, capsize=3, label=label, **look)
         axis.set_xscale("log")
         axis.set_yscale("log")
