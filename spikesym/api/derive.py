@@ -203,8 +203,8 @@ class DerivationResult:
             "bulk": r"\text{bulk}",
             "spike": r"\text{spike}",
         }
-        for name, form in self.quenched.items():
-            lines.append(f"\\[\n{display(names[name], form.closed)}\n\\]")
+        for name, given in self.quenched.items():
+            lines.append(f"\\[\n{display(names[name], given.closed)}\n\\]")
         return "\n".join(lines)
 
 

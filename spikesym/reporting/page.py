@@ -175,7 +175,7 @@ def _monte_carlo(document: Document, pictures: Mapping[str, Picture]) -> Section
             [name, _number(entry["mean"]), _number(entry["se"], 3), _number(entry["exact"]), _number(z, 3)]
         )
         marks.append("" if z is None else "ok" if abs(z) < 5 else "fail")
-    blocks = [
+    blocks: list[Block] = [
         Text(_MONTE_CARLO),
         Table(["quantity", "Monte Carlo", "standard error", "exact", "z"], rows, marks=marks),
         pictures["monte_carlo"],

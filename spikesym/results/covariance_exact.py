@@ -78,13 +78,13 @@ def _step(u: Any) -> Any:
 
 def _check_trained(quantity: str, reps: int, formulas: Formulas, seed: int) -> Outcome:
     """One explicit gradient step of small ReLU networks, all neurons of independent networks."""
-    sizes = {"d": 6, "n": 5, "m": 4, "eta": 6.0}
+    sizes: dict[str, Any] = {"d": 6, "n": 5, "m": 4, "eta": 6.0}
     rng = np.random.default_rng(np.random.SeedSequence((seed, 417)))
     along, across = [], []
     for _ in range(max(1, reps // 20000)):
         a, b = checks.train_once(
             rng, min(reps, 20000), **sizes, activation=_relu, slope=_step, link=_relu, noise=0.5
-        )  # type: ignore[arg-type]
+        )
         along.append(a)
         across.append(b)
     total, base = np.concatenate(along), np.concatenate(across)

@@ -15,7 +15,7 @@ import mpmath
 import sympy
 
 #: evaluates an expression at a point given as {symbol: number}
-Evaluator = Callable[[sympy.Expr, Mapping[sympy.Symbol, Any]], Any]
+Evaluator = Callable[[sympy.Expr, Any], Any]
 #: draws a random admissible point
 Sampler = Callable[[random.Random], dict[sympy.Symbol, Any]]
 #: decides whether two sides agree: (before, after, seed) -> (agrees, what was measured)
