@@ -15,7 +15,7 @@ from ..model import Model, Number, exact_integer, exact_number
 from ..numeric.kernel import Kernel
 from ..numeric.kernel_expansion import Expansion
 from ..symbolic.functions import make_function
-from ..symbolic.kernel import MOST_ORDERS, KernelFormulas, in_angle, is_trigonometric, price_term
+from ..symbolic.kernel import MOST_ORDERS, KernelFormulas
 from ..symbolic.printing import display, latex
 from ..symbolic.symbols import NORM, NORMP, PP, SP, THETA, P, S
 from ..symbolic.symbols import A as at_A
@@ -196,11 +196,10 @@ def kernel(
 
 
 def _k0(formulas: KernelFormulas) -> Formula:
-    expr = formulas.k0()
-    if formulas.closed and not is_trigonometric(expr):
-        expr = formulas.kernel()
-        note = "p = |x|^2, p' = |x'|^2, t = <x, x'>"
+    if formulas.closed and not formulas.angular:
+        expr, note = formulas.kernel(), "p = |x|^2, p' = |x'|^2, t = <x, x'>"
     else:
+        expr = formulas.k0()
         note = (
             "theta is the angle of x and x'"
             if formulas.closed
@@ -213,31 +212,22 @@ def _k1(formulas: KernelFormulas) -> Formula:
     expr = formulas.kernel()
     note = "p = A |x|^2 + B s^2, p' = A |x'|^2 + B s'^2, t = A <x, x'> + B s s'"
     shown = display("k_1", expr)
-    if formulas.dual is not None:
-        angular = in_angle(formulas.dual)
-        if is_trigonometric(angular):
-            in_products = angular.subs({NORM: sympy.sqrt(P), NORMP: sympy.sqrt(PP)})
-            shown = display("k_1", in_products) + r",\qquad \cos\theta = \frac{t}{\sqrt{p p'}}"
+    if formulas.angular:
+        in_products = formulas.k0().subs({NORM: sympy.sqrt(P), NORMP: sympy.sqrt(PP)})
+        shown = display("k_1", in_products) + r",\qquad \cos\theta = \frac{t}{\sqrt{p p'}}"
     return Formula("k1", expr, shown, note)
 
 
 def _order(formulas: KernelFormulas, order: int) -> Formula:
     name, left = f"k1[{order}]", f"k_1^{{({order})}}"
     what = "k1 at B = 0" if order == 0 else f"order {order} of k1 in B"
-    if not formulas.closed:
-        expr = price_term(order)
-        note = _COVARIANCE_NOTE
-    else:
+    if formulas.angular:
         expr = formulas.order_in_angle(order)
-        note = _ANGLE_NOTE
-        if is_trigonometric(expr):
-            return Formula(name, expr, display(left, expr), f"{what}; {note}")
-        expr, note = formulas.order(order), _COVARIANCE_NOTE
-    power = (
-        "" if order == 0 else r"\frac{B}{d}\," if order == 1 else rf"\left(\frac{{B}}{{d}}\right)^{{{order}}}"
-    )
+        return Formula(name, expr, display(left, expr), f"{what}; {_ANGLE_NOTE}")
+    expr = formulas.order(order)
+    power = r"\frac{B}{d}\," if order == 1 else rf"\left(\frac{{B}}{{d}}\right)^{{{order}}}"
     shown = display(left, expr) if order == 0 else _times(left, power, expr)
-    return Formula(name, expr * formulas.power(order), shown, f"{what}; {note}")
+    return Formula(name, expr * formulas.power(order), shown, f"{what}; {_COVARIANCE_NOTE}")
 
 
 def _times(left: str, factor: str, expr: sympy.Expr) -> str:

@@ -33,8 +33,6 @@ PLANE = "Hermite series, and quadrature where it is slow"
 
 #: at most this many entries are computed by two-dimensional quadrature in one call
 _MOST_PLANE = 400
-#: at most this many entries are given a longer series in one call
-_MOST_LONG = 100_000
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -182,34 +180,48 @@ class DualActivation:
         return values
 
     def _by_series(self, q: Array, qp: Array, t: Array, delta: Array) -> DualValues:
-        first, second = self._table(self.i), self._table(self.j)
-        result = series(first, second, q, qp, t)
+        orders = self._shifts
+        first, second = self._table(self.i - orders[0]), self._table(self.j - orders[1])
+        result = series(first, second, q, qp, t, orders=orders)
         values, bound = result.values, np.array(np.broadcast_to(result.bound, result.values.shape))
         arrays = [np.broadcast_to(x, values.shape) for x in (q, qp, t, delta)]
 
         def slow() -> Array:
             return bound > 1e-12 * np.abs(values) + 1e-13
 
-        more = slow()
-        if more.any() and not first.breakpoints and more.sum() <= _MOST_LONG:
-            a, b, c = (x[more] for x in arrays[:3])
-            longer = series(first, second, a, b, c, MORE_TERMS)
-            values[more], bound[more] = longer.values, longer.bound
         left = slow()
-        if not left.any() or left.sum() > _MOST_PLANE:
+        if not left.any() or any(orders):
+            return DualValues(values, SERIES, bound)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            sine = np.sqrt(arrays[3]) / (np.sqrt(arrays[0]) * np.sqrt(arrays[1]))
+        # by Price's theorem values on the line t^2 = q q' differ by the order of the square of the sine
+        for place in np.argwhere(left & (sine < 1e-8))[:_MOST_PLANE]:
+            v, vp, cov = (float(x[tuple(place)]) for x in arrays[:3])
+            values[tuple(place)], bound[tuple(place)] = line(first, second, v, vp, np.sign(cov))
+        left = slow()
+        if left.any() and not first.breakpoints:
+            a, b, c = (x[left] for x in arrays[:3])
+            longer = series(first, second, a, b, c, MORE_TERMS)
+            values[left], bound[left] = longer.values, longer.bound
+            left = slow()
+        if left.sum() > _MOST_PLANE:
             return DualValues(values, SERIES, bound)
         for place in np.argwhere(left):
-            at = tuple(place)
-            v, vp, cov, d = (float(x[at]) for x in arrays)
-            scale = np.sqrt(v) * np.sqrt(vp)
-            sine = min(np.sqrt(d) / scale, 1.0)
-            if sine < 1e-8:
-                # by Price's theorem the values on the line differ by the order of the square of the sine
-                found = line(first, second, v, vp, np.sign(cov))
-            else:
-                found = plane(first, second, v, vp, cov / scale, sine)
-            values[at], bound[at] = found
+            v, vp, cov = (float(x[tuple(place)]) for x in arrays[:3])
+            cosine = cov / (np.sqrt(v) * np.sqrt(vp))
+            found = plane(first, second, v, vp, cosine, min(float(sine[tuple(place)]), 1.0))
+            values[tuple(place)], bound[tuple(place)] = found
         return DualValues(values, PLANE, bound)
+
+    @cached_property
+    def _shifts(self) -> tuple[int, int]:
+        """Orders that are left to the series: all where derivatives have point masses, or are not to be had."""
+        function = self.function
+        if function.expr is None:
+            return self.i, self.j
+        if not function.has_finite_breakpoints or function.breakpoints():
+            return tuple(n if n and _has_masses(function, n) else 0 for n in (self.i, self.j))  # type: ignore[return-value]
+        return 0, 0
 
     def _table(self, order: int) -> HermiteTable:
         if order not in self._tables:
@@ -242,23 +254,10 @@ def _free(function: ScalarFunction) -> InputError:
 
 def _hermite_table(function: ScalarFunction, order: int) -> HermiteTable:
     if function.expr is None:
-        if order > 1:
-            raise InputError(
-                f"derivative {order} of a Python callable",
-                "activation",
-                "give the activation as an expression",
-            )
-        return HermiteTable(function.derivative_numpy() if order else function.numpy())
-    if not function.has_finite_breakpoints:
-        points: tuple[float, ...] = tuple(map(_to_float, function.breakpoints(60)))
-    else:
-        points = tuple(map(_to_float, function.breakpoints()))
+        return HermiteTable(function.numpy())
+    points = tuple(map(_to_float, function.breakpoints(None if function.has_finite_breakpoints else 60)))
     if order == 0:
         return HermiteTable(function.numpy(), points)
-    if points and _has_masses(function, order):
-        raise InputError(
-            f"derivative {order} has point masses and no closed form", "--activation", "ask for lower orders"
-        )
     expr = function.symbolic()
     for _ in range(order):
         expr = derivative_almost_everywhere(expr)

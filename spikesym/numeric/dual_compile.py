@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ..symbolic.dual_engine import BivariateNormal, root, tidy
-from ..symbolic.dual_simplify import DELTA, in_discriminant, products
+from ..symbolic.dual_simplify import DELTA, GAP, ROOT, ROOTP, SIGN, in_discriminant, in_gap, products
 from ..symbolic.symbols import QP, Q, T
 from .arb_eval import evaluate
 
@@ -26,7 +26,7 @@ _LEAST_VARIANCE = 1e-60
 #: thresholds beyond this are infinite for the normal distribution in float64
 _FARTHEST = 40.0
 
-_VARIABLES = {Q: 0, QP: 1, T: 2, DELTA: 3}
+_VARIABLES = {s: i for i, s in enumerate((Q, QP, T, DELTA, ROOT, ROOTP, SIGN, GAP))}
 
 
 class DualFunction:
@@ -44,7 +44,10 @@ class DualFunction:
         q, qp = np.maximum(q, _LEAST_VARIANCE), np.maximum(qp, _LEAST_VARIANCE)
         if tiny.any():
             t, delta = np.where(tiny, 0.0, t), np.where(tiny, q * qp, delta)
-        registers: list[Any] = [q, qp, t, np.maximum(delta, 1e-200 * q * qp)]
+        delta = np.maximum(delta, 1e-200 * q * qp)
+        root, root_p = np.sqrt(q), np.sqrt(qp)
+        gap = delta / (root * root_p + np.abs(t))
+        registers: list[Any] = [q, qp, t, delta, root, root_p, np.where(t < 0, -1.0, 1.0), gap]
         with np.errstate(all="ignore"):
             for op, sources in self._tape:
                 registers.append(op(*[registers[i] for i in sources]))
@@ -59,7 +62,7 @@ class DualFunction:
         op, parts = _operation(node)
         sources = tuple(self._add(p) for p in parts)
         self._tape.append((op, sources))
-        self._index[node] = 3 + len(self._tape)
+        self._index[node] = len(_VARIABLES) - 1 + len(self._tape)
         return self._index[node]
 
 
@@ -108,7 +111,7 @@ def _prepared(expr: sympy.Expr) -> sympy.Expr:
     expr = expr.replace(BivariateNormal, _bivariate)
     if expr.has(sympy.sinh, sympy.cosh):
         expr = sympy.Add(*(_fused(term) for term in products(expr)))
-    return in_discriminant(expr)
+    return in_discriminant(in_gap(expr))
 
 
 def _bivariate(h: sympy.Expr, k: sympy.Expr, r: sympy.Expr) -> sympy.Expr:

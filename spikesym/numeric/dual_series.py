@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 Array = NDArray[Any]
 
@@ -168,9 +169,18 @@ def _hermite_functions(x: Array, count: int) -> Array:
 
 
 def series(
-    first: HermiteTable, second: HermiteTable, q: Array, qp: Array, t: Array, terms: tuple[int, ...] = TERMS
+    first: HermiteTable,
+    second: HermiteTable,
+    q: Array,
+    qp: Array,
+    t: Array,
+    terms: tuple[int, ...] = TERMS,
+    orders: tuple[int, int] = (0, 0),
 ) -> SeriesValues:
-    """E[f(U) h(U')] with a bound of the truncation; the arrays broadcast against each other.
+    """E[f^(i)(U) h^(j)(U')] with a bound of the truncation; the arrays broadcast against each other.
+
+    The orders (i, j) of derivatives shift the series of f and h themselves, so that kinks, jumps and Python callables
+    need no differentiation; the result is not a number where a variance is 0 and its order is not.
 
     Terms are added until the bound is at rounding level relative to sqrt(E f^2 E h^2), or ``terms`` are exhausted.
 
@@ -188,22 +198,50 @@ def series(
     scale = np.sqrt(q) * np.sqrt(qp)
     zero = scale == 0
     rho = np.where(zero, 0.0, np.clip(t / np.where(zero, 1.0, scale), -1.0, 1.0))
+    i, j = orders
+    shift = max(i, j)
+    m, square, change = first.coefficients(levels, terms[-1])
+    same = second is first and np.array_equal(levels, levels_p)
+    m_p, square_p, change_p = (m, square, change) if same else second.coefficients(levels_p, terms[-1])
+    size = np.sqrt(square)[index] * np.sqrt(square_p)[index_p]
     for count in terms:
-        m, square, change = first.coefficients(levels, count)
-        same = second is first and np.array_equal(levels, levels_p)
-        m_p, square_p, change_p = (m, square, change) if same else second.coefficients(levels_p, count)
-        size = np.sqrt(square)[index] * np.sqrt(square_p)[index_p]
-        rest, rest_p = (np.maximum(s - np.sum(c**2, axis=1), 0) for s, c in ((square, m), (square_p, m_p)))
-        tail = np.abs(rho) ** count * np.sqrt(rest)[index] * np.sqrt(rest_p)[index_p]
+        kept = count - shift
+        rest = np.maximum(square - np.sum(m[:, : kept + i] ** 2, axis=1), 0)
+        rest_p = np.maximum(square_p - np.sum(m_p[:, : kept + j] ** 2, axis=1), 0)
+        largest = _largest_weight(np.abs(rho), kept, i, j)
+        tail = largest * np.sqrt(rest)[index] * np.sqrt(rest_p)[index_p]
         if np.all(tail <= 4 * _EPS * size):
             break
-    total = np.zeros(np.broadcast_shapes(np.shape(rho)))
-    for k in range(count - 1, -1, -1):
+    weights = _weights(np.arange(kept), i, j)
+    total = np.zeros(np.shape(rho))
+    for k in range(kept - 1, -1, -1):
         total *= rho
-        total += m[:, k][index] * m_p[:, k][index_p]
+        total += weights[k] * m[:, k + i][index] * m_p[:, k + j][index_p]
     # by Cauchy-Schwarz, the changes being 2-norms relative to each factor's root mean square
-    quadrature = (change + change_p) * size
-    return SeriesValues(total, tail + quadrature + 8 * _EPS * size, count)
+    amplified = np.max(weights * np.max(np.abs(rho), initial=0.0) ** np.arange(kept), initial=1.0)
+    rounding = (change + change_p + 8 * _EPS) * size * amplified
+    with np.errstate(all="ignore"):
+        scale = np.sqrt(q) ** -float(i) * np.sqrt(qp) ** -float(j) if shift else np.ones(())
+        return SeriesValues(total * scale, (tail + rounding) * scale, kept)
+
+
+def _weights(k: Array, i: int, j: int) -> Array:
+    """sqrt((k+i)! (k+j)!)/k!."""
+    logs = (special.gammaln(k + i + 1.0) + special.gammaln(k + j + 1.0)) / 2 - special.gammaln(k + 1.0)
+    return np.asarray(np.exp(logs)) if i or j else np.ones(len(k))
+
+
+def _largest_weight(rho: Array, start: int, i: int, j: int) -> Array:
+    """Upper bound of rho^k sqrt((k+i)! (k+j)!)/k! over k >= start; infinite at rho = 1 for derivatives."""
+    if not i and not j:
+        return np.asarray(rho**start)
+    # (k + 1)^((i+j)/2) (1 + max(i, j)/(k+1))^((i+j)/2) rho^k, whose maximum over real k is at (i+j)/(2 log(1/rho))
+    power = (i + j) / 2
+    with np.errstate(all="ignore"):
+        fall = -np.log(np.clip(rho, 1e-300, None))
+        at = np.maximum(np.where(fall > 0, power / fall, np.inf) - 1, start)
+        bound = np.exp(power * np.log(at + 1) - fall * at) * (1 + max(i, j) / (start + 1)) ** power
+    return np.where(fall > 0, bound, np.inf)
 
 
 def line(first: HermiteTable, second: HermiteTable, q: float, qp: float, sign: float) -> tuple[float, float]:

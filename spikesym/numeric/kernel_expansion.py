@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import sympy
+from flint import arb, fmpq
 from numpy.typing import NDArray
 
 from ..errors import InputError
@@ -27,7 +28,6 @@ from ..symbolic.kernel import MOST_ORDERS, along_spike
 from ..symbolic.symbols import QP, SP, Q, S, T
 from .angles import pair_frames
 from .arb_eval import evaluate
-from .dual_ball import exact
 from .dual_kink import COS, SIN, AngularFunction, by_degree, of_circle, on_circle
 from .kernel import Kernel
 from .kernel_inputs import CLOSE, Pairs, as_rows, close_pairs, inverse
@@ -140,6 +140,8 @@ class Expansion:
         total = np.zeros_like(p.cosine)
         for j in range(2 * order + 1):
             moment = self.kernel.on_pairs(self.kernel.dual(j, 2 * order - j), p)
+            # s = 0 where a variance is 0, whatever the moment
+            moment = np.where((s == 0) & (s_p == 0), 0.0, moment)
             total += comb(2 * order, j) * s**j * s_p ** (2 * order - j) * moment
         return self._repaired(order, frame, total / (2.0**order * factorial(order)), s, s_p)
 
@@ -164,6 +166,9 @@ class Expansion:
 
     def _rest(self, order: int, frame: Frame, mu: float) -> Array:
         nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+        if self.kernel.function.expr is None:
+            # derivatives of a callable cost accuracy: its remainder is a difference
+            return self._values(frame.moved(mu).pairs) - self._sum(order, frame, mu)
         integral = np.zeros_like(frame.pairs.cosine)
         for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
             term = self._term(order + 1, frame.moved(node * mu))
@@ -173,11 +178,15 @@ class Expansion:
         u_p = frame.u * p.cosine + frame.v * p.sine
         large = mu * np.maximum(frame.u**2, u_p**2) > _SMALL_SPIKE
         if large.any():
-            total = self._values(frame.moved(mu).pairs) - self._values(p)
-            for r in range(1, order + 1):
-                total -= self._term(r, frame) * mu**r
+            total = self._values(frame.moved(mu).pairs) - self._sum(order, frame, mu)
             integral[large] = total[large]
         return integral
+
+    def _sum(self, order: int, frame: Frame, mu: float) -> Array:
+        total = self._values(frame.pairs)
+        for r in range(1, order + 1):
+            total = total + self._term(r, frame) * mu**r
+        return total
 
     def _values(self, pairs: Pairs) -> Array:
         return self.kernel.on_pairs(self.kernel.dual(), pairs)
@@ -203,13 +212,25 @@ def _limit(
 ) -> float:
     """The order at sine at least 1e-30, with a covariance that belongs to it."""
     apart = max(sine, Fraction(1, 10**30))
-    along = sympy.sqrt(1 - exact(apart) ** 2) * (1 if cosine > 0 else -1)
-    at = {Q: exact(root**2), QP: exact(root_p**2), T: exact(root * root_p) * along}
-    at |= {S: exact(u * root), SP: (exact(u) * along + exact(v * apart)) * exact(root_p)}
+
+    def along(bits: int) -> arb:
+        square = 1 - apart * apart
+        return arb(fmpq(square.numerator, square.denominator)).sqrt() * (1 if cosine > 0 else -1)
+
+    def ball(value: Fraction) -> arb:
+        return arb(fmpq(value.numerator, value.denominator))
+
+    at = {
+        Q: root * root,
+        QP: root_p * root_p,
+        T: lambda bits: ball(root * root_p) * along(bits),
+        S: u * root,
+        SP: lambda bits: (ball(u) * along(bits) + ball(v * apart)) * ball(root_p),
+    }
     for bits in (1000, 2000, 4000):
-        ball = evaluate(expr, bits, at)
-        if ball.is_finite() and ball.rel_accuracy_bits() > 60:
-            return float(ball.mid())
+        value = evaluate(expr, bits, at)
+        if value.is_finite() and value.rel_accuracy_bits() > 60:
+            return float(value.mid())
     return float("nan")
 
 

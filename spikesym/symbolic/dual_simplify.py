@@ -13,8 +13,11 @@ from .symbols import QP, Q, T
 _TRANSCENDENTAL = (asin, erf, exp, BivariateNormal, sympy.sinh, sympy.cosh, sympy.Abs, sympy.sign)
 _VARIABLES = (Q, QP, T)
 
-#: the discriminant q q' - t^2
+#: the discriminant q q' - t^2; the roots of q and q', the sign of t, and sqrt(q q') - |t|
 DELTA = sympy.Symbol("Delta", positive=True)
+ROOT, ROOTP = sympy.symbols("root rootp", positive=True)
+SIGN = sympy.Symbol("sigma_t", real=True)
+GAP = sympy.Symbol("gap", positive=True)
 
 
 def normalise(expr: sympy.Expr) -> sympy.Expr:
@@ -159,3 +162,36 @@ def _positive_sum(expr: sympy.Expr) -> sympy.Expr:
         return expr
     signs = {term.as_coeff_Mul()[0].is_positive for term in sympy.Add.make_args(rewritten)}
     return rewritten if len(signs) == 1 and None not in signs else expr
+
+
+def in_gap(expr: sympy.Expr) -> sympy.Expr:
+    """Differences such as q - t and q + q' - 2 t in ``ROOT``, ``ROOTP``, ``SIGN`` and ``GAP``, free of cancellation.
+
+    As t^2 approaches q q' they are divided by the discriminant, or its root, which vanishes faster than their rounding
+    errors would; t = sign (root root' - gap) keeps them consistent with it.
+
+    Examples
+    --------
+    >>> in_gap(sympy.exp(-(Q + QP - 2 * T))).subs(SIGN, 1)
+    exp(-2*gap - (root - rootp)**2)
+    >>> in_gap(Q + T)
+    -gap*sigma_t + root*(root + rootp*sigma_t)
+    """
+    return expr.replace(lambda e: isinstance(e, sympy.Add) and e.has(T) and _is_rational(e), _linear_in_roots)
+
+
+def _linear_in_roots(expr: sympy.Expr) -> sympy.Expr:
+    form = sympy.Poly(expr, Q, QP, T)
+    if form.total_degree() != 1 or form.coeff_monomial(1) != 0:
+        return expr
+    a, c, m = (form.coeff_monomial(v) for v in (Q, QP, T))
+    if c == 0 and a != 0:
+        return ROOT * (a * ROOT + m * SIGN * ROOTP) - m * SIGN * GAP
+    if a == 0 and c != 0:
+        return ROOTP * (c * ROOTP + m * SIGN * ROOT) - m * SIGN * GAP
+    if (a * c).is_positive and sympy.expand(m**2 - 4 * a * c) == 0:
+        orientation = sympy.sign(a)
+        aligned = m / (2 * sympy.sqrt(a * c)) * orientation
+        square = (sympy.sqrt(abs(a)) * ROOT + aligned * SIGN * sympy.sqrt(abs(c)) * ROOTP) ** 2
+        return orientation * square - m * SIGN * GAP
+    return expr

@@ -19,6 +19,7 @@ from sympy import Integer, Rational, Symbol, cos, pi, sin
 
 from ..errors import InputError
 from .dual import BUDGET, dual_formula
+from .dual_engine import tidy
 from .dual_simplify import hyperbolic, present
 from .dual_terms import NoClosedForm
 from .symbols import NORM, NORMP, PP, QP, SP, THETA, A, B, D, P, Q, S, T
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 MOST_ORDERS = 12
 
 _ONE = Integer(1)
+_DISCRIMINANT = Q * QP - T**2
 _STEP = Symbol("lambda", real=True)
 
 
@@ -118,10 +120,9 @@ def in_angle(formula: sympy.Expr, amplitude: sympy.Expr = _ONE) -> sympy.Expr:
     """
     scale = amplitude / D
     radius = scale * NORM * NORMP * sin(THETA)
-    discriminant = Q * QP - T**2
 
     def power(base: sympy.Expr, exponent: sympy.Expr) -> sympy.Expr:
-        ratio = sympy.simplify(base / discriminant)
+        ratio = tidy(base / _DISCRIMINANT)
         if ratio.free_symbols & {Q, QP, T}:
             return base**exponent
         return ratio**exponent * radius ** (2 * exponent)
@@ -132,24 +133,38 @@ def in_angle(formula: sympy.Expr, amplitude: sympy.Expr = _ONE) -> sympy.Expr:
     )
     expr = expr.replace(sympy.asin, lambda u: pi / 2 - THETA if _is_cosine(u) else sympy.asin(u))
     at = {Q: scale * NORM**2, QP: scale * NORMP**2, T: scale * NORM * NORMP * cos(THETA)}
-    return _collected(expr.subs(at, simultaneous=True))
+    placed = expr.subs(at, simultaneous=True)
+    return _collected(placed) if is_angular(formula) else placed
+
+
+def is_angular(formula: sympy.Expr) -> bool:
+    """Whether a formula in q, q', t has no functions and roots but the angle's: true of kinked polynomials.
+
+    Examples
+    --------
+    >>> is_angular(T * sympy.asin(T / sympy.sqrt(Q * QP))), is_angular(sympy.exp(T))
+    (True, False)
+    """
+    functions = [f for f in formula.atoms(sympy.Function) if f.has(Q, QP, T)]
+    if not all(isinstance(f, sympy.asin) and _is_cosine(f.args[0]) for f in functions):
+        return False
+    roots = [e.base for e in formula.atoms(sympy.Pow) if not e.exp.is_Integer and e.base.has(Q, QP, T)]
+    return all(base.is_Symbol or not tidy(base / _DISCRIMINANT).has(Q, QP, T) for base in roots)
 
 
 def _is_cosine(u: sympy.Expr) -> bool:
-    return bool(sympy.simplify(u * sympy.sqrt(Q) * sympy.sqrt(QP) / T - 1) == 0)
+    return bool(tidy(u**2 * Q * QP / T**2) == 1) and not u.could_extract_minus_sign()
 
 
 def _collected(expr: sympy.Expr) -> sympy.Expr:
     """Terms in theta together, each coefficient in lowest terms: (pi - theta) cos(theta) + sin(theta) as such."""
-    if not is_trigonometric(expr):
-        return expr
     expanded = sympy.expand(expr)
     groups: dict[sympy.Expr, sympy.Expr] = {}
     for term in sympy.Add.make_args(expanded):
         coefficient, harmonic = term.as_independent(THETA, as_Add=False)
         angle = sympy.Mul(*(f for f in sympy.Mul.make_args(harmonic) if f.as_base_exp()[0] == THETA))
         rest = harmonic / angle
-        # theta stands for pi - theta: the constant that belongs to it is put back below
+        # theta is written as pi - (pi - theta)
         if angle == THETA:
             groups[rest * (pi - THETA)] = groups.get(rest * (pi - THETA), Integer(0)) - coefficient
             groups[rest] = groups.get(rest, Integer(0)) + pi * coefficient
@@ -157,19 +172,6 @@ def _collected(expr: sympy.Expr) -> sympy.Expr:
             groups[harmonic] = groups.get(harmonic, Integer(0)) + coefficient
     total = sympy.Add(*(sympy.factor(sympy.expand(c)) * harmonic for harmonic, c in groups.items()))
     return sympy.gcd_terms(total, fraction=False)
-
-
-def is_trigonometric(expr: sympy.Expr) -> bool:
-    """Whether the only functions and roots are sin(theta) and cos(theta): the kinked polynomials."""
-    angle = {sin(THETA): Symbol("_s"), cos(THETA): Symbol("_c")}
-    replaced = expr.subs(angle)
-    roots = [
-        e
-        for e in replaced.atoms(sympy.Pow)
-        if not e.exp.is_Integer and e.base.has(Symbol("_c"), Symbol("_s"))
-    ]
-    functions = [e for e in replaced.atoms(sympy.Function) if e.has(NORM, NORMP, THETA, Symbol("_c"))]
-    return not roots and not functions
 
 
 def at_spike(formula: sympy.Expr) -> sympy.Expr:
@@ -203,6 +205,11 @@ class KernelFormulas:
         B*(2*s*sp*(pi - theta) + (nx**2*sp**2 + nxp**2*s**2)*sin(theta)/(nx*nxp))/(4*pi*d)
         """
         return cls(None if function.expr is None else dual_formula(function, budget=budget))
+
+    @property
+    def angular(self) -> bool:
+        """Whether everything is elementary in the angle: polynomials with a kink or jump at zero."""
+        return self.dual is not None and is_angular(self.dual)
 
     @property
     def closed(self) -> bool:
