@@ -17,7 +17,7 @@ from spikesym.symbolic.functions import make_function
 from spikesym.symbolic.symbols import X
 
 FAST = settings(
-    max_examples=8,
+    max_examples=5,
     deadline=None,
     derandomize=True,
     database=None,
