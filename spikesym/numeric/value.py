@@ -180,6 +180,8 @@ def radius_text(ball: arb) -> str:
     log10 = math.log10(abs(man)) + exp * math.log10(2)
     exponent = math.floor(log10)
     lead = math.ceil(10 ** (log10 - exponent) * 10 + 1e-6) / 10
+    if lead >= 10:
+        lead, exponent = lead / 10, exponent + 1
     return f"{lead:.1f}e{exponent:+03d}"
 
 

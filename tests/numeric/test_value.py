@@ -53,6 +53,7 @@ def test_radius_is_rounded_up():
     ball = arb("1 +/- 1.234e-20")
     assert float(radius_text(ball)) >= float(ball.rad())
     assert float(radius_text(ball)) < 1.2 * float(ball.rad())
+    assert radius_text(arb("1 +/- 9.999e-29")) == "1.0e-28"
 
 
 def test_an_enclosure_that_does_not_shrink_is_refused():
