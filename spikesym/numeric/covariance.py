@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import sympy
@@ -13,10 +13,21 @@ from flint import arb
 from ..errors import InputError, SpikesymError
 from ..gaussian import GaussianData, gaussian_data
 from ..model import Model
-from ..symbolic.covariance import Pair, exact_homogeneous, leading, rank_one, with_activation, with_link
+from ..symbolic.covariance import (
+    ACROSS,
+    Pair,
+    exact_general,
+    exact_homogeneous,
+    leading,
+    rank_one,
+    with_activation,
+    with_link,
+)
 from ..symbolic.covariance_judges import EP2, EQ2
+from ..symbolic.covariance_steps import MOMENTS
 from ..symbolic.symbols import C0, C1, EDSIGMA2, EG2, EG2S2, ETA, KAPPA4, MU1, MU2, TAU2, VARSIGMA, D, M, N
 from .arb_eval import evaluate
+from .covariance_general import GeneralMeans
 from .link_means import LinkMeans, link_means
 from .value import Value
 
@@ -130,11 +141,29 @@ class Constants:
             EP2: lambda: self._mean("EP2"),
             EQ2: lambda: self._mean("EQ2"),
         }
+        for name, symbol in MOMENTS.items():
+            self._sources[symbol] = partial(self._general, name)
+        for name, symbol in ACROSS.items():
+            self._sources[symbol] = partial(self._general, f"{name}_across")
 
     @cached_property
     def means(self) -> LinkMeans | None:
         """E P^2 and E Q^2 of the link."""
         return link_means(self.link, self.model.d)
+
+    @cached_property
+    def general(self) -> GeneralMeans:
+        """The means over weights and data for an activation that is not p z + q|z|."""
+        assert self.model.d is not None
+        return GeneralMeans(
+            self.link, self.activation, self.model.d, _rational(self.model.noise_var), self.model.init
+        )
+
+    def _general(self, name: str) -> Value:
+        if self.model.d is None or any(data.function.expr is None for data in (self.link, self.activation)):
+            return Value(method="needs d and expressions")
+        how = "Hermite series in rho" if self.general.certified else "Hermite series, two rules over the norm"
+        return Value(encloser=partial(self.general.ball, name), certified=self.general.certified, method=how)
 
     def _mean(self, name: str) -> Value:
         if self.means is None:
@@ -196,10 +225,7 @@ def _exact(constants: Constants, warnings: list[str]) -> tuple[Pair, Pair] | Non
     model = constants.model
     slopes = constants.activation.function.piecewise_linear_coefficients()
     if slopes is None:
-        warnings.append(
-            f"no exact form yet for the activation {constants.activation.function.text} with this initialisation"
-        )
-        return None
+        return _general(constants, warnings)
     pair = with_activation(exact_homogeneous(model.residual == "full"), *slopes)
     try:
         means = constants.means
@@ -222,6 +248,33 @@ def _exact(constants: Constants, warnings: list[str]) -> tuple[Pair, Pair] | Non
     return pair, Pair(constants.close(closed.A), constants.close(closed.B))
 
 
+def _general(constants: Constants, warnings: list[str]) -> tuple[Pair, Pair] | None:
+    """The exact pair of an activation that is not p z + q|z|, with a value where its series can be certified."""
+    model = constants.model
+    if any(
+        data.function.expr is None or data.function.parameters
+        for data in (constants.link, constants.activation)
+    ):
+        warnings.append("no exact form: link and activation must be expressions without free parameters")
+        return None
+    pair = exact_general(model.residual == "full")
+    if not model.has_sizes:
+        return pair, pair
+    try:
+        value = constants.value(pair.A)
+        assert value is not None
+        reached = value.enclosure(15)
+    except SpikesymError as error:
+        warnings.append(f"no exact value: {error}")
+        return None
+    if not constants.general.certified:
+        radius = float(reached.rad())
+        warnings.append(
+            f"the exact values average over the norm of the weights by two rules that differ by {radius:.1e}: not certified"
+        )
+    return pair, pair
+
+
 def _vanishing(constants: Constants) -> list[str]:
     """Say so when the leading B is zero, and what is left."""
     found = []
@@ -232,7 +285,7 @@ def _vanishing(constants: Constants) -> list[str]:
         value = constants.constant(symbol)
         if value is None or not value.has_number or value.is_zero is False:
             continue
-        text = f"{name} = 0 for the {what} {data.function.text}: the leading B is zero, what is left is smaller by 1/n and 1/d"
+        text = f"{name} = 0 for the {what} {data.function.text}: the leading B is zero, the rest is smaller by 1/n and 1/d"
         if what == "link":
             exponent = data.information_exponent
             text += f" (information exponent {exponent.k}: {exponent.detail})"

@@ -151,9 +151,9 @@ def _value(expr: sympy.Expr, values: dict[sympy.Symbol, Value], model: Model) ->
         or not all(v.has_number for v in values.values())
     ):
         return None
-    assert model.d is not None and model.n is not None and model.m is not None
+    assert model.d is not None
     fixed: dict[sympy.Symbol, Any] = {
-        ALPHA: sympy.Rational(model.n, model.d), BETA: sympy.Rational(model.m, model.d),
+        ALPHA: sympy.Rational(model.n or 0, model.d), BETA: sympy.Rational(model.m or 0, model.d),
         ETA0: sympy.Rational(str(model.eta0)), KAPPA4: model.kappa4,
         TAU2: sympy.Rational(str(model.noise_var)), VARSIGMA: sympy.Rational(str(model.readout_scale)),
     }  # fmt: skip

@@ -107,7 +107,8 @@ def _check_leading_relu(quantity: str, formulas: Formulas, seed: int) -> Outcome
         pair = exact_relu_link()
         for rng in seeded(seed, 2):
             values = {
-                D: HUGE, N: rng.randint(2, 9) * HUGE, M: rng.randint(2, 9) * HUGE, ETA: rng.randint(2, 9) * sympy.Integer(10) ** 30,
+                D: HUGE, N: rng.randint(2, 9) * HUGE, M: rng.randint(2, 9) * HUGE,
+                ETA: rng.randint(2, 9) * sympy.Integer(10) ** 30,
                 TAU2: sympy.Rational(rng.randint(1, 9), 10), VARSIGMA: sympy.Rational(rng.randint(2, 9), 4), KAPPA4: 3,
                 C0: 1 / sympy.sqrt(2 * sympy.pi), C1: HALF, EG2: HALF, EG2S2: 3 * HALF,
                 MU1: HALF, MU2: 1 / sympy.sqrt(2 * sympy.pi), EDSIGMA2: HALF,

@@ -11,12 +11,12 @@ from functools import lru_cache
 
 import sympy
 
-from .covariance_exact import homogeneous_formula
+from .covariance_exact import arrange, homogeneous_formula
 from .covariance_expansion import leading_formulas
 from .covariance_judges import EP2, EQ2, P_COEF, Q_COEF
 from .covariance_links import LinkForms
-from .covariance_steps import FULL
-from .symbols import C1, EG2, EG2S2, ETA, MU1, VARSIGMA, D, M, N
+from .covariance_steps import FULL, MOMENTS, second_moment
+from .symbols import C1, EG2, EG2S2, ETA, LATEX_NAMES, MU1, VARSIGMA, D, M, N
 
 FORMS = ("rank_one", "leading", "exact")
 
@@ -75,6 +75,20 @@ def exact_homogeneous(full: bool) -> Pair:
     put = {FULL: int(full)}
     a, total = (homogeneous_formula(along).subs(put) for along in (False, True))
     return Pair(a, _difference(total, a))
+
+
+#: the label means for v orthogonal to w*, where they differ from those along w*
+ACROSS = {name: sympy.Symbol(f"M_{name}_across", real=True) for name in ("labels_one", "labels_two")}
+LATEX_NAMES.update({s: LATEX_NAMES[MOMENTS[k]].replace("v,", r"v_{\perp},") for k, s in ACROSS.items()})
+
+
+@lru_cache(maxsize=4)
+def exact_general(full: bool) -> Pair:
+    """Exactly at finite n, m, d for every activation, in the means of ``covariance_steps.MOMENTS`` over weights and data."""
+    along = second_moment().subs(FULL, int(full)).subs(MOMENTS["initial"], 1 / D)
+    a = arrange(along.subs({MOMENTS[k]: s for k, s in ACROSS.items()}))
+    one, two = (MOMENTS[k] - s for k, s in ACROSS.items())
+    return Pair(a, D * ETA**2 * VARSIGMA**2 / M**2 * (one / N + (1 - 1 / N) * two))
 
 
 def _difference(total: sympy.Expr, a: sympy.Expr) -> sympy.Expr:

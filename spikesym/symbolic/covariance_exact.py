@@ -129,7 +129,12 @@ def homogeneous_derivation() -> Derivation:
         before = _pair_mean(function(S, z, ZETA1, sympy.sign(S), sympy.sign(z)))
 
         steps.append(
-            Step(f"integral over the circle ({name})", before, after, same_at(parameters, judges.circle))
+            Step(
+                f"integral over the circle ({name})",
+                before,
+                after,
+                same_at(parameters, judges.circle, digits=12),
+            )
         )
         return after
 
@@ -155,7 +160,7 @@ def homogeneous_derivation() -> Derivation:
                 rule,
                 before,
                 after,
-                same_at(parameters, judges.defined, judges.with_link_data, digits=15, points=1),
+                same_at(parameters, judges.defined, judges.with_link_data, digits=11),
             )
         )
         return after
@@ -237,7 +242,7 @@ def _label_steps() -> list[Step]:
     for factor, after, which in ((S, averaged, "along w*, with E P = c_1/2"), (ZETA1, beside, "beside w*")):
         z = sympy.sin(PHI) * S + sympy.cos(PHI) * ZETA1
         before = DirectionMean(_pair_mean(factor * Link(0, S) * slope(sympy.sign(z))) ** 2, PHI)
-        judge = same_at(parameters, judges.defined, judges.with_link_data, digits=15, points=1)
+        judge = same_at(parameters, judges.defined, judges.with_link_data, digits=11)
         steps.append(Step(f"square of the mean gradient {which}", before, after, judge))
     return steps
 

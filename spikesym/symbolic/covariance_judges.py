@@ -6,14 +6,16 @@ angle for a random direction. Links are judged through a cubic probe with random
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 import mpmath
+import numpy as np
 import sympy
+from scipy.special import ndtr
 
 from .angle import PHI, quadrature
 from .means import ZETA1, DirectionMean, GaussianMean, Link
@@ -47,32 +49,20 @@ def probe(point: Point) -> sympy.Expr:
     return 1 + x * S + S**2 / 3 + S**3 / 11
 
 
-@lru_cache(maxsize=8)
-def _nodes(dps: int) -> list[tuple[Any, Any]]:
-    """Gauss-Legendre nodes and weights on [-1, 1], enough for entire functions on an arc of the circle."""
-    with mpmath.workdps(dps):
-        nodes: list[tuple[Any, Any]] = mpmath.calculus.quadrature.GaussLegendre(mpmath.mp).calc_nodes(
-            4, mpmath.mp.prec
-        )
-    return nodes
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
-def integral(function: Callable[[Any], Any], breaks: Sequence[Any]) -> Any:
-    """Integral of a function that is entire between the break points."""
-    total = mpmath.mpf(0)
-    for low, high in pairwise(breaks):
-        half, middle = (high - low) / 2, (high + low) / 2
-        if half:
-            total += half * mpmath.fsum(w * function(middle + half * x) for x, w in _nodes(mpmath.mp.dps))
-    return total
+def _grid(breaks: Sequence[Any]) -> tuple[Any, Any]:
+    """Gauss-Legendre nodes and weights on consecutive panels, enough for functions that are entire on each."""
+    pairs = [((b - a) / 2 * _NODES + (a + b) / 2, (b - a) / 2 * _WEIGHTS) for a, b in pairwise(breaks)]
+    return np.concatenate([x for x, _ in pairs], axis=-1), np.concatenate([w for _, w in pairs], axis=-1)
 
 
 def direction(function: Callable[[Any], Any], d: Any) -> Any:
-    """Mean over the density cos(phi)^(d-2) of the angle of a random direction."""
-    half = mpmath.pi / 2
-    breaks = [-half, mpmath.mpf(0), half]
-    weight = integral(lambda t: mpmath.cos(t) ** (d - 2), breaks)
-    return integral(lambda t: function(t) * mpmath.cos(t) ** (d - 2), breaks) / weight
+    """Mean of an array function over the density cos(phi)^(d-2) of the angle of a random direction."""
+    nodes, weights = _grid([-np.pi / 2, -np.pi / 4, 0.0, np.pi / 4, np.pi / 2])
+    weights = weights * np.cos(nodes) ** (int(d) - 2)
+    return np.sum(weights * function(nodes)) / np.sum(weights)
 
 
 def pair(node: GaussianMean, point: Point) -> Callable[[Any], Any]:
@@ -85,30 +75,28 @@ def pair(node: GaussianMean, point: Point) -> Callable[[Any], Any]:
     )
     polar = integrand.subs({S: _R * sympy.cos(_T), ZETA1: _R * sympy.sin(_T)}, simultaneous=True)
     polar = polar.replace(sympy.sign, lambda u: sympy.sign(u.subs(_R, 1)))  # the radius is positive
-    polar = sympy.Poly(sympy.expand(polar), _R)
     names = (P_COEF, Q_COEF, D, TAU2)
-    values = [point[k] for k in names]
-    pieces = [
-        (
-            mpmath.mpf(2) ** (mpmath.mpf(k) / 2) * mpmath.gamma(mpmath.mpf(k) / 2 + 1),
-            sympy.lambdify((_T, PHI, *names), c, "mpmath", cse=True),
-        )
-        for (k,), c in polar.terms()
-    ]
-    half = mpmath.pi / 2
+    values = [float(point[k]) for k in names]
+    pieces = []
+    for (k,), c in sympy.Poly(sympy.expand(polar), _R).terms():
+        radial = 2.0 ** (k / 2) * math.gamma(k / 2 + 1)
+        pieces.append((radial, sympy.lambdify((_T, PHI, *names), c, "numpy", cse=True)))
 
     def mean(phi: Any) -> Any:
-        breaks = [-half, -phi, half, mpmath.pi - phi, 3 * half]
-        return integral(lambda t: mpmath.fsum(r * f(t, phi, *values) for r, f in pieces), breaks) / (
-            2 * mpmath.pi
+        angles = np.atleast_1d(np.asarray(phi, dtype=float))[:, None]
+        half = np.pi / 2
+        nodes, weights = _grid(
+            [-half + 0 * angles, -angles, half + 0 * angles, np.pi - angles, 3 * half + 0 * angles]
         )
+        total = sum(r * f(nodes, angles, *values) for r, f in pieces)
+        return np.sum(weights * total, axis=1) / (2 * np.pi)
 
     return mean
 
 
 def circle(expr: sympy.Expr, point: Point) -> Any:
     """A mean over the Gaussian pair at the angle of the point."""
-    return pair(expr, point)(point[PHI])
+    return float(pair(expr, point)(float(point[PHI]))[0])
 
 
 def defined(expr: sympy.Expr, point: Point) -> Any:
@@ -150,33 +138,36 @@ def conditional(expr: sympy.Expr, point: Point) -> Any:
 
 def with_link_data(expr: sympy.Expr, point: Point) -> Any:
     """Evaluate with E P^2, E Q^2, c_1, E g^2, E g^2 s^2 of the probe link, from their one-dimensional definitions."""
-    link = sympy.lambdify(S, probe(point), "mpmath")
+    link = sympy.lambdify(S, probe(point), "numpy")
+    cuts = np.array([-15.0, -9, -6, -4, -2, -1, 0, 1, 2, 4, 6, 9, 15])
+
+    def density(s: Any) -> Any:
+        return np.exp(-s * s / 2) / np.sqrt(2 * np.pi)
 
     def mean(function: Callable[[Any], Any]) -> Any:
-        return integral(
-            lambda s: function(s) * mpmath.npdf(s),
-            [mpmath.mpf(k) for k in (-15, -9, -6, -4, -2, 0, 2, 4, 6, 9, 15)],
-        )
+        nodes, weights = _grid(list(cuts))
+        return np.sum(weights * function(nodes) * density(nodes))
 
     def projected(function: Callable[[Any, Any], Any]) -> Any:
-        # s = r cos(phi), so that the narrow functions of tan(phi) s stay resolved as phi -> pi/2
         def given(phi: Any) -> Any:
-            c = mpmath.cos(phi)
-            breaks = [mpmath.mpf(k) * c for k in (-15, -9, -6, -4, -2, 0, 2, 4, 6, 9, 15)]
-            breaks = sorted(
-                {mpmath.mpf(-15), *breaks, mpmath.mpf(15)} | {mpmath.mpf(k) for k in (-6, -3, 3, 6)}
-            )
-            return integral(lambda s: function(s, mpmath.tan(phi)) * mpmath.npdf(s), breaks) ** 2
+            # panels on the scale of 1/kappa near zero and on the scale of s farther out
+            c = np.cos(phi)[:, None]
+            panels = [*(x * c for x in cuts[:6]), 0 * c, *(x * c for x in cuts[7:])]
+            outer = [c * 0 + x for x in cuts]
+            breaks = np.sort(np.concatenate([*panels, *outer], axis=1), axis=1)
+            nodes, weights = _grid([breaks[:, k : k + 1] for k in range(breaks.shape[1])])
+            kappa = np.tan(phi)[:, None]
+            return np.sum(weights * function(nodes, kappa) * density(nodes), axis=1) ** 2
 
         return direction(given, point[D])
 
-    wanted = {
-        EP2: lambda: projected(lambda s, k: s * link(s) * mpmath.ncdf(k * s)),
-        EQ2: lambda: projected(lambda s, k: link(s) * mpmath.npdf(k * s)),
+    wanted: dict[sympy.Symbol, Callable[[], Any]] = {
+        EP2: lambda: projected(lambda s, k: s * link(s) * ndtr(k * s)),
+        EQ2: lambda: projected(lambda s, k: link(s) * density(k * s)),
         C1: lambda: mean(lambda s: s * link(s)),
         EG2: lambda: mean(lambda s: link(s) ** 2),
         EG2S2: lambda: mean(lambda s: (s * link(s)) ** 2),
     }
-    values = {k: f() if expr.has(k) else mpmath.mpf(0) for k, f in wanted.items()}
-    values.update({k: point[k] for k in (P_COEF, Q_COEF, TAU2, D)})
-    return sympy.lambdify(list(values), expr, "mpmath")(*values.values())
+    values = {k: f() if expr.has(k) else 0.0 for k, f in wanted.items()}
+    values.update({k: float(point[k]) for k in (P_COEF, Q_COEF, TAU2, D)})
+    return float(sympy.lambdify(list(values), expr, "numpy")(*values.values()))

@@ -24,7 +24,7 @@ class Phase:
     a_exponent : Fraction
         A - 1 grows as d to this power: 2 zeta - 2.
     spikes : int or None
-        Number of spikes of the feature matrix (Moniri et al. 2024); None at a boundary between two numbers, and from zeta = 1 on.
+        Number of spikes of the feature matrix (Moniri et al. 2024); None at a boundary and from zeta = 1 on.
     text : str
         One sentence.
     """

@@ -360,7 +360,7 @@ def general_derivation() -> Derivation:
                     f"rotation invariance, {where}",
                     symbol,
                     rotated_mean,
-                    equal_exactly(sample, _defined, _scalar),
+                    equal_exactly(sample, _defined, _scalar, points=1),
                 )
             )
             reduced = by_stein(rotated_mean)
@@ -370,7 +370,7 @@ def general_derivation() -> Derivation:
                         "Stein's lemma in the coordinate zeta",
                         rotated_mean,
                         reduced,
-                        equal_exactly(sample, _scalar, _scalar),
+                        equal_exactly(sample, _scalar, _scalar, points=1),
                     )
                 )
             values[name] = reduced
