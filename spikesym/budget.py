@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -36,41 +35,49 @@ def within(seconds: float, compute: Callable[[], Result], otherwise: Result) -> 
     """
     if seconds <= 0:
         return otherwise, False
-
-    class Stop(OverBudget):
+    watch = _Watch(seconds)
+    result, finished = otherwise, False
+    try:
+        watch.start()
+        result = compute()
+        finished = True
+    except watch.stop:
         pass
+    finally:
+        watch.close()
+    return result, finished
 
-    target = threading.get_ident()
-    finished = threading.Event()
-    lock = threading.Lock()
-    fired = False
 
-    def watch() -> None:
-        nonlocal fired
-        wait = seconds
-        while not finished.wait(wait):
-            with lock:
-                if finished.is_set():
+class _Watch:
+    """Sends a stop of its own class to the thread that made it, again and again until it is closed."""
+
+    def __init__(self, seconds: float) -> None:
+        self.stop = type("Stop", (OverBudget,), {})
+        self._seconds = seconds
+        self._target = ctypes.c_ulong(threading.get_ident())
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, daemon=True, name="spikesym-budget").start()
+
+    def _run(self) -> None:
+        wait = self._seconds
+        while not self._over.wait(wait):
+            with self._lock:
+                if self._over.is_set():
                     return
-                fired = True
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(target), ctypes.py_object(Stop))
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(self._target, ctypes.py_object(self.stop))
             wait = _REPEAT
 
-    watcher = threading.Thread(target=watch, daemon=True, name="spikesym-budget")
-    watcher.start()
-    try:
-        try:
-            result = compute()
-        finally:
-            with lock:
-                finished.set()
-            if fired:
-                # a stop that is still pending must arrive here and not in the caller's code
-                deadline = time.monotonic() + 0.05
-                while time.monotonic() < deadline:
-                    time.sleep(0.001)
-    except Stop:
-        return otherwise, False
-    finally:
-        finished.set()
-    return result, True
+    def close(self) -> None:
+        """End the watch; no stop arrives after this, not even one that was sent and is still pending."""
+        while True:
+            try:
+                with self._lock:
+                    self._over.set()
+                    # takes back what is pending; an enclosing budget whose stop this was repeats it
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(self._target, None)
+                return
+            except self.stop:
+                continue
