@@ -298,5 +298,18 @@ def dual(sigma: ScalarFunction | Any, i: int = 0, j: int = 0, budget: float = BU
     function = make_function(sigma, "activation")
     if i < 0 or j < 0:
         raise InputError(f"a derivative of order {min(i, j)}", "order", "give orders of at least 0")
-    exact_form = None if function.expr is None else dual_formula(function, i, j, budget)
-    return DualActivation(function, i, j, exact_form)
+    key = (function, i, j)
+    if key not in _FOUND:
+        exact_form = None if function.expr is None else dual_formula(function, i, j, budget)
+        if exact_form is None:
+            # not kept: with more time there may be one
+            return DualActivation(function, i, j, None)
+        if len(_FOUND) >= _MOST_FOUND:
+            _FOUND.clear()
+        _FOUND[key] = DualActivation(function, i, j, exact_form)
+    return _FOUND[key]
+
+
+#: dual activations with closed forms, by function and orders, with their compiled evaluators
+_FOUND: dict[tuple[ScalarFunction, int, int], DualActivation] = {}
+_MOST_FOUND = 256

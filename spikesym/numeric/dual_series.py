@@ -22,6 +22,7 @@ from scipy import special
 Array = NDArray[Any]
 
 _NODES = 16
+_LEGENDRE = np.polynomial.legendre.leggauss(_NODES)
 _REACH = 13.0
 _FARTHEST_REACH = 38.0
 _PANELS = (26, 52, 104, 208, 416, 832, 1664)
@@ -146,7 +147,7 @@ def _shared_rule(reach: float, panels: int, count: int) -> tuple[Array, Array, A
 
 def _rule(edges: Array) -> tuple[Array, Array]:
     """Gauss-Legendre nodes and weights on the panels between successive edges, row by row."""
-    x, w = np.polynomial.legendre.leggauss(_NODES)
+    x, w = _LEGENDRE
     middle = (edges[:, 1:] + edges[:, :-1])[:, :, None] / 2
     half = (edges[:, 1:] - edges[:, :-1])[:, :, None] / 2
     nodes = (middle + half * x).reshape(len(edges), -1)

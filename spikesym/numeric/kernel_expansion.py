@@ -229,7 +229,7 @@ def _limit(
     }
     for bits in (1000, 2000, 4000):
         value = evaluate(expr, bits, at)
-        if value.is_finite() and value.rel_accuracy_bits() > 60:
+        if value.is_finite() and (value.rel_accuracy_bits() > 60 or value.abs_upper() < 1e-40):
             return float(value.mid())
     return float("nan")
 
