@@ -131,8 +131,10 @@ class DerivationResult:
         for quantity in ("A", "B"):
             head = "1 + " if quantity == "A" else ""
             terms = getattr(self.expansion, quantity)
-            lines.append(f"  {quantity} = {head}" + (" + ".join(_power(t) for t in terms) or "0"))
-            lines += [f"    {_power(t):<16}{_shortened(t.closed)}" for t in terms]
+            lines.append(f"  {quantity} = {head}sum of" if terms else f"  {quantity} = {head}0")
+            lines += [
+                f"    {_power(t):<16} * {_number(t.value, 10) or _shortened(t.closed, 70)}" for t in terms
+            ]
         if self.phase is not None:
             lines += ["", f"Phase: {self.phase.name}; {self.phase.text}" + _spikes(self.phase)]
         lines += ["", "Given the batch (labels only, leading order)"]
