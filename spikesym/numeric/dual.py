@@ -58,6 +58,10 @@ class DualActivation:
     exact: sympy.Expr | None
     _tables: dict[int, HermiteTable] = field(default_factory=dict, repr=False, compare=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # compiled evaluators are made again where they are needed
+        return DualActivation, (self.function, self.i, self.j, self.exact)
+
     @property
     def method(self) -> str:
         """How values are made: a closed form, or a series."""

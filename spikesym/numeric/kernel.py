@@ -67,6 +67,9 @@ class Kernel:
         self.covariance = Covariance(float(A), float(B), direction, Gamma)
         self._duals: dict[tuple[int, int], DualActivation] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"function": self.function, "covariance": self.covariance, "_duals": self._duals}
+
     @cached_property
     def formulas(self) -> KernelFormulas:
         """The symbolic forms."""
@@ -85,7 +88,7 @@ class Kernel:
         ----------
         X : array of shape (n, d)
         Y : array of shape (m, d), optional
-            X by default; the result is then symmetric to the bit.
+            X by default; the result is then symmetric to the bit, as it is when the same array is given twice.
         block : int, optional
             Rows computed at a time; beside the result, memory is a few blocks of this many rows.
 
@@ -99,9 +102,9 @@ class Kernel:
         InputError
             For arrays that are not finite, two-dimensional and of one dimension d.
         """
+        symmetric = Y is None or Y is X
         X = as_rows(X, "X")
-        symmetric = Y is None
-        Y = X if Y is None else as_rows(Y, "Y")
+        Y = X if symmetric else as_rows(Y, "Y")
         if X.shape[1] != Y.shape[1]:
             raise InputError(
                 f"dimensions {X.shape[1]} and {Y.shape[1]}", "X and Y", "give points of one dimension"

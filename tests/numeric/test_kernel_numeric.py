@@ -1,5 +1,6 @@
 """Kernel matrices, gradients, orders and remainders in floating point."""
 
+import pickle
 from fractions import Fraction
 
 import mpmath
@@ -105,6 +106,14 @@ def test_blocks_and_the_two_argument_form_give_the_same(text):
     rectangle = kernel.matrix(X[:5], X[3:])
     assert rectangle.shape == (5, len(X) - 3)
     assert np.all(np.abs(rectangle - whole[:5, 3:]) <= 1e-13 * np.abs(whole).max())
+
+
+def test_kernels_can_be_sent_to_other_processes():
+    X = hard_points()
+    for text in ("relu", "gelu", "tanh(z)"):
+        kernel = Kernel(text, A=1.2, B=3.0, w=axis())
+        matrix = kernel.matrix(X[:4])
+        assert np.array_equal(pickle.loads(pickle.dumps(kernel)).matrix(X[:4]), matrix)
 
 
 def test_float32():
@@ -213,18 +222,18 @@ def test_orders_at_parallel_vectors():
 
 
 def test_a_kink_elsewhere_at_parallel_vectors():
-    """The second order of hard tanh at x' = x: (B/d)^2 s^4/2 d^2/dq^2 of E sigma(sqrt(q) z)^2."""
+    """The second order of max(z - 1/2, 0) at x' = x: (B/d)^2 s^4/2 d^2/dq^2 of E sigma(sqrt(q) z)^2."""
     x = hard_points()[10:11]
     b, a = 0.5, 1.25
-    q = mpmath.mpf(a) * mpmath.mpf(float(x[0] @ x[0])) / DIMENSION
     mpmath.mp.dps = 50
+    q = mpmath.mpf(a) * mpmath.fsum(mpmath.mpf(float(v)) ** 2 for v in x[0]) / DIMENSION
 
     def second_moment(v):
-        r = mpmath.sqrt(v)
-        return 2 * (v * (mpmath.ncdf(1 / r) - 0.5 - mpmath.npdf(1 / r) / r) + mpmath.ncdf(-1 / r))
+        h = 1 / (2 * mpmath.sqrt(v))
+        return (v + 0.25) * mpmath.ncdf(-h) - mpmath.sqrt(v) * mpmath.npdf(h) / 2
 
     expected = (b / DIMENSION * x[0, 0] ** 2) ** 2 * mpmath.diff(second_moment, q, 2) / 2
-    value = Expansion(Kernel("max(-1, min(1, z))", A=a, B=b, w=axis())).order(2, x, x.copy())[0, 0]
+    value = Expansion(Kernel("max(z - 1/2, 0)", A=a, B=b, w=axis())).order(2, x, x.copy())[0, 0]
     assert value == pytest.approx(float(expected), rel=1e-12)
 
 
