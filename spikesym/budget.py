@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -35,49 +37,90 @@ def within(seconds: float, compute: Callable[[], Result], otherwise: Result) -> 
     """
     if seconds <= 0:
         return otherwise, False
+    _require_thread()
     watch = _Watch(seconds)
-    result, finished = otherwise, False
     try:
-        watch.start()
-        result = compute()
-        finished = True
-    except watch.stop:
-        pass
-    finally:
+        try:
+            _new.put(watch)
+            result = compute()
+        finally:
+            watch.close()
+    except OverBudget as stop:
+        # it may have come on the way into close()
         watch.close()
-    return result, finished
+        if not isinstance(stop, watch.stop):
+            raise  # an enclosing budget's
+        return otherwise, False
+    return result, True
 
 
 class _Watch:
-    """Sends a stop of its own class to the thread that made it, again and again until it is closed."""
+    """A deadline, and a stop of its own class for the thread that made it, repeated until it is closed.
+
+    Only operations that are single calls into C touch what the two threads share: a stop that arrives in the
+    middle of Python's own conditions and events would leave their locks held.
+    """
 
     def __init__(self, seconds: float) -> None:
-        self.stop = type("Stop", (OverBudget,), {})
-        self._seconds = seconds
+        self.stop: type[OverBudget] = type("Stop", (OverBudget,), {})
+        self.deadline = time.monotonic() + seconds
+        self.over = False
         self._target = ctypes.c_ulong(threading.get_ident())
         self._lock = threading.Lock()
-        self._over = threading.Event()
 
-    def start(self) -> None:
-        threading.Thread(target=self._run, daemon=True, name="spikesym-budget").start()
-
-    def _run(self) -> None:
-        wait = self._seconds
-        while not self._over.wait(wait):
-            with self._lock:
-                if self._over.is_set():
-                    return
+    def fire(self) -> None:
+        """Send the stop, unless the watch is closed."""
+        with self._lock:
+            if not self.over:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(self._target, ctypes.py_object(self.stop))
-            wait = _REPEAT
 
     def close(self) -> None:
         """End the watch; no stop arrives after this, not even one that was sent and is still pending."""
+        enclosing: OverBudget | None = None
         while True:
             try:
                 with self._lock:
-                    self._over.set()
+                    self.over = True
                     # takes back what is pending; an enclosing budget whose stop this was repeats it
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(self._target, None)
-                return
-            except self.stop:
-                continue
+                break
+            except OverBudget as stop:
+                if not isinstance(stop, self.stop):
+                    enclosing = stop
+        if enclosing is not None:
+            raise enclosing
+
+
+_new: queue.SimpleQueue[_Watch] = queue.SimpleQueue()
+_starting = threading.Lock()
+_thread: threading.Thread | None = None
+
+
+def _require_thread() -> None:
+    """One thread watches all budgets; it is started again in a forked process.
+
+    A thread for each budget would not do: CPython gives a thread that is being born the identity of the one that
+    makes it, so that the stop of an enclosing budget could hit the new thread and leave its maker waiting for ever.
+    """
+    global _thread
+    if _thread is None or not _thread.is_alive():
+        with _starting:
+            if _thread is None or not _thread.is_alive():
+                _thread = threading.Thread(target=_watch_all, daemon=True, name="spikesym-budgets")
+                _thread.start()
+
+
+def _watch_all() -> None:
+    active: list[_Watch] = []
+    while True:
+        try:
+            wait = max(0.0, min(w.deadline for w in active) - time.monotonic()) if active else None
+            active.append(_new.get(timeout=wait))
+        except queue.Empty:
+            pass
+        active = [w for w in active if not w.over]
+        now = time.monotonic()
+        for watch in active:
+            if watch.deadline <= now:
+                watch.fire()
+                watch.deadline = now + _REPEAT

@@ -1,6 +1,7 @@
 """Time budgets: what overruns is stopped, what finishes is untouched, nothing arrives late."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -61,6 +62,24 @@ def test_nothing_arrives_after_the_block():
         within(0.004, lambda: _busy(0.004), None)
         _busy(0.001)
     _busy(0.1)
+
+
+def test_nested_budgets_that_end_together_neither_hang_nor_leak():
+    """Inner and outer stops race with each other and with the end of the computation."""
+    stopped = 0
+    for k in range(150):
+        inner = 0.003 * (0.5 + 0.8 * (k % 7) / 7)
+        _, finished = within(0.003, lambda s=inner: within(s, lambda: _busy(0.0035), None), None)
+        stopped += not finished
+        _busy(0.0005)
+    _busy(0.3)
+    assert stopped > 0
+
+
+def test_budgets_work_in_any_thread():
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda k: within(0.05, lambda: _busy(20), k), range(4)))
+    assert results == [(k, False) for k in range(4)]
 
 
 def test_the_stop_is_no_ordinary_exception():
