@@ -46,10 +46,11 @@ def sampled_moments(
         Number of coefficients, working precision, nodes per panel of width one.
     """
     old = ctx.prec
-    ctx.prec = bits + count
+    ctx.prec = bits + 40
     try:
         radius = math.ceil(math.sqrt(2 * bits * math.log(2) + 4 * count)) + 1
         found: dict[str, list[tuple[arb, ...]]] = {name: [] for name in of_expr}
+        scale = [arb(math.factorial(k)).sqrt() for k in range(count)]
         known: tuple[Any, ...] | None = None
         for norm, _ in norms:
             if known is None or len(known[3]) > 1:
@@ -61,7 +62,7 @@ def sampled_moments(
             for name in of_expr:
                 values = [compiled[o][name](norm * z) for z, o in zip(nodes, owners, strict=True)]
                 product = arb_mat([[v.mid() for v in values]]) * table
-                found[name].append(tuple(product[0, k].mid() for k in range(count)))
+                found[name].append(tuple((product[0, k] * scale[k]).mid() for k in range(count)))
         return found
     finally:
         ctx.prec = old
@@ -92,11 +93,14 @@ def _panels(
 
 
 def _hermite_table(nodes: list[arb], weights: list[arb], count: int) -> arb_mat:
-    """weight * He_k(z), one row per node."""
+    """weight * He_k(z)/sqrt(k!), one row per node."""
     rows = []
+    roots = [arb(k).sqrt().mid() for k in range(count)]
+    inverse = [arb(1), *((1 / arb(k).sqrt()).mid() for k in range(1, count))]
     for z, w in zip(nodes, weights, strict=True):
         row = [w, (w * z).mid()]
         for k in range(1, count - 1):
-            row.append((z * row[k] - k * row[k - 1]).mid())
+            # orthonormal: sqrt(k + 1) h_{k+1} = z h_k - sqrt(k) h_{k-1}, which keeps its accuracy
+            row.append(((z * row[k] - roots[k] * row[k - 1]) * inverse[k + 1]).mid())
         rows.append(row[:count])
     return arb_mat(rows)
