@@ -55,7 +55,7 @@ def link_means(data: Any, d: int | None) -> LinkMeans | None:
     >>> from spikesym.gaussian import gaussian_data
     >>> means = link_means(gaussian_data("exp(-abs(s))", "link"), 5)
     >>> means.method, means.EQ2.text(12)
-    ('trapezoidal rule along the direction', '0.0105896379862')
+    ('trapezoidal rule along the direction', '0.0382836553661')
     """
     function = data.function
     forms = link_forms(function.expr) if function.expr is not None else None
