@@ -57,7 +57,9 @@ def by_sympy() -> None:
     x = sympy.Symbol("x", real=True)
     density = sympy.exp(-(x**2) / 2) / sympy.sqrt(2 * sympy.pi)
     for polynomial in (sympy.Integer(1), x, x**2 - 1):
-        sympy.integrate(sympy.Max(0, x - sympy.Rational(1, 2)) * polynomial * density, (x, -sympy.oo, sympy.oo))
+        sympy.integrate(
+            sympy.Max(0, x - sympy.Rational(1, 2)) * polynomial * density, (x, -sympy.oo, sympy.oo)
+        )
 
 
 def main() -> None:

@@ -8,55 +8,85 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flint import arb, fmpq
+from flint import arb, ctx, fmpq
 
-from .sphere import multiplicity
+from .sphere import multiplicity, relu_coefficients
 
 
-def tail_norm(d: int, sector: int, ratio: arb, coefficient: arb, degree: int) -> arb:
-    """Upper bound of the norm of the block of all degrees >= ``degree``, whose Funk-Hecke coefficient is given.
-
-    The smaller of two bounds. By the size of the weight: a_degree^2 d (1+b)^((d+1)/2), for small d. By the trace,
-    for large d: Laplace's integral bounds q_{ell,l}(t)^2 by N(d, ell) E[(t^2 + (1 - t^2) rho^2)^ell] up to a factor,
-    rho a coordinate of the unit sphere of R^(d-1), and sum_ell a_ell^2 N(d, ell) <= 1/(4d) over even ell.
+def shares(d: int, count: int, bits: int) -> list[arb]:
+    """Tails V_k = sum of a_ell^2 N(d, ell) over even ell >= 2k, k < ``count``: parts of E max(t, 0)^2's even half.
 
     Examples
     --------
-    >>> tail_norm(1000, 0, arb(5), arb(1e-30), 40) < arb(1e-30)
+    >>> print(shares(5, 1, 60)[0].str(5, radius=False))  # 1/(4 d)
+    0.050000
+    """
+    with ctx.workprec(bits):
+        term = relu_coefficients(d, 1, bits)[0] ** 2
+        left, result = arb(fmpq(1, 4 * d)), []
+        for k in range(count):
+            result.append(left)
+            left = left - term
+            ell = 2 * k
+            if ell == 0:
+                growth = fmpq(multiplicity(2, d))
+            else:
+                growth = fmpq(2 * ell + d + 2, 2 * ell + d - 2)
+                growth *= fmpq((ell + d - 2) * (ell + d - 1), (ell + 1) * (ell + 2))
+            term = term * growth * fmpq((ell - 1) ** 2, (ell + d + 1) ** 2)
+        return result
+
+
+def tail_norm(d: int, sector: int, ratio: arb, coefficient: arb, degree: int, share: arb) -> arb:
+    """Upper bound of the norm of the block of all degrees >= ``degree``, given a_degree and the share V of :func:`shares`.
+
+    The smaller of two bounds. By the size of the weight: a_degree^2 d (1+b)^((d+1)/2), for small d. By the trace, for
+    large d: Laplace's integral bounds q_{ell,l}(t)^2 by N(d, ell) E[(t^2 + (1 - t^2) rho^2)^ell] up to a factor that
+    decreases with ell, rho a coordinate of the unit sphere of R^(d-1).
+
+    Examples
+    --------
+    >>> tail_norm(1000, 0, arb(5), arb(1e-30), 40, shares(1000, 21, 80)[20]) < arb(1e-30)
     True
     """
-    if ratio >= 0:
-        bounded = coefficient**2 * d * (1 + ratio) ** arb(fmpq(d + 1, 2))
-    else:
-        bounded = coefficient**2 * d / (1 + ratio).sqrt()
-    bounded = bounded.upper()
-    if d < 4 or degree < 2:
+    power = arb(fmpq(d + 1, 2)) if ratio >= 0 else arb(fmpq(-1, 2))
+    bounded = arb((coefficient**2 * d * (1 + ratio) ** power).upper())
+    if d < 4 or degree < 3:
         return bounded
-    trace = _trace_bound(d, sector, arb(ratio.upper()) if ratio > 0 else arb(0), degree).upper()
+    trace = arb(_trace_bound(d, sector, arb(ratio.upper()) if ratio > 0 else arb(0), degree, share).upper())
     return trace if trace < bounded else bounded
 
 
-def _trace_bound(d: int, sector: int, ratio: arb, degree: int) -> arb:
+def _trace_bound(d: int, sector: int, ratio: arb, degree: int, share: arb) -> arb:
     """Bound of sum over ell >= degree of a_ell^2 G_{ell,ell} / A through E |w|^2 X^degree, X in (0, 1).
 
-    X = (w_1^2 + w_2^2)/|w|^2 is at most (1+b) y/(1 + b y) with y ~ Beta(1, d/2 - 1); with x = 1 - X the expectation is
-    v (1+b)^(v+1) int x^(v-1) (1 + b x)^(-v-2) (1 - x)^degree dx, v = d/2 - 1, bounded by the maximum of
-    (x/(1 + b x))^(v-1) (1 - x)^degree times the integral of (1 + b x)^-3.
+    X = (w_1^2 + w_2^2)/|w|^2 is at most (1+b) y/(1 + b y) with y ~ Beta(1, v), v = d/2 - 1. With 1 - X = e^s the
+    expectation is d v (1+b)^(v+1) times the integral of exp h(s), h(s) = v s - (v+2) log(1 + b e^s) + degree log(1 - e^s),
+    a concave function: it lies below its maximum near the top and below its tangents on both sides.
     """
     v = arb(fmpq(d - 2, 2))
     lift = arb(1)
     for i in range(1, sector + 1):
         lift *= fmpq(degree + d - 3 + i, degree - sector + i)
     lift /= multiplicity(sector, d - 1)
-    slope = degree + v - 1
-    root = (slope * slope + 4 * degree * ratio * (v - 1)).sqrt()
-    x = 2 * (v - 1) / (slope + root)
-    exponent = (v + 1) * (1 + ratio).log() + degree * (1 - x).log()
-    if d > 4:
-        exponent += (v - 1) * (x / (1 + ratio * x)).log()
-    width = 1 / (2 * ratio) if ratio > 0.5 else arb(1)
-    # sum of a_ell^2 N(d, ell) over even ell is E (|t|/2)^2 = 1/(4d), beside E |w|^2 = A d: the d cancels
-    return lift * v * exponent.exp() * width / 4
+
+    def h(x: arb) -> arb:
+        return v * x.log() - (v + 2) * (1 + ratio * x).log() + degree * (1 - x).log()
+
+    def slope(x: arb) -> arb:
+        return v - (v + 2) * ratio * x / (1 + ratio * x) - degree * x / (1 - x)
+
+    linear = v + 2 * ratio + degree
+    x = 2 * v / (linear + (linear * linear + 4 * (degree - 2) * ratio * v).sqrt())
+    curvature = (v + 2) * ratio * x / (1 + ratio * x) ** 2 + degree * x / (1 - x) ** 2
+    step = 1 / curvature.sqrt()
+    left, right = x * (-step).exp(), x * step.exp()
+    # half way to the end, where the step would leave the interval
+    right = right if right < (1 + x) / 2 else (1 + x) / 2
+    scale = (v + 1) * (1 + ratio).log()
+    integral = (h(x) + scale).exp() * (right / left).log()
+    integral += (h(left) + scale).exp() / slope(left) - (h(right) + scale).exp() / slope(right)
+    return lift * share * d * v * integral
 
 
 def coupling(d: int, ratio: arb, coefficients: Sequence[arb], vector: Sequence[arb]) -> arb:
