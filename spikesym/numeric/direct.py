@@ -156,7 +156,7 @@ def profile(d: int, sector: int, degree: int) -> Profile:
             norm *= fmpq(d - 1 + 2 * i, d + 2 * i)
         return current * (1 - t * t) ** sector_half(sector) / norm.sqrt()
 
-    def sector_half(l: int) -> arb:
-        return arb(fmpq(l, 2))
+    def sector_half(order: int) -> arb:
+        return arb(fmpq(order, 2))
 
     return q

@@ -53,10 +53,7 @@ def contiguous_ratios(a: arb, b: arb, c: arb, x: arb, count: int) -> list[arb]:
         for m in range(terms - 1, -1, -1):
             j, odd = divmod(m, 2)
             lower = c + m
-            if odd:
-                step = (b + j + 1) * (lower - a - j)
-            else:
-                step = (a + j) * (lower - b - j)
+            step = (b + j + 1) * (lower - a - j) if odd else (a + j) * (lower - b - j)
             current = 1 / (1 + x * step * current / (lower * (lower + 1)))
             if m < count:
                 ratios[m] = current
@@ -64,7 +61,9 @@ def contiguous_ratios(a: arb, b: arb, c: arb, x: arb, count: int) -> list[arb]:
             return ratios
         terms *= 2
     text = (-x).str(5, radius=False)
-    raise NotConverged(f"the continued fraction of 2F1 at -B/A = {text} has not converged after {_MAX_TERMS} terms")
+    raise NotConverged(
+        f"the continued fraction of 2F1 at -B/A = {text} has not converged after {_MAX_TERMS} terms"
+    )
 
 
 def first_row(d: int, sector: int, ratio: arb, count: int) -> list[arb]:
