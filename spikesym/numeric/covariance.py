@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import sympy
-from flint import arb
+from flint import arb, ctx
 
 from ..errors import InputError, SpikesymError
 from ..gaussian import GaussianData, gaussian_data
@@ -69,9 +69,11 @@ class CovarianceResult:
         exact, other = getattr(self, quantity)["exact"], getattr(self, quantity)[approximate]
         if exact is None or other is None or exact.value is None or other.value is None:
             return None
-        a, b = float(exact.value), float(other.value)
-        shift = 1.0 if quantity == "A" else 0.0
-        return (a - b) / (a - shift) if a != shift else None
+        shift = 1 if quantity == "A" else 0
+        # balls, since the values of a steep link may be beyond the range of doubles
+        with ctx.workprec(120):
+            a, b = exact.value.enclosure(20), other.value.enclosure(20)
+            return None if (a - shift).contains(0) else float(((a - b) / (a - shift)).mid())
 
 
 def covariance(model: Model) -> CovarianceResult:

@@ -98,6 +98,9 @@ class _DirectionMeans:
     def __init__(self, data: Any, forms: LinkForms | None, d: int) -> None:
         self.data, self.d = data, d
         self.absolute: dict[int, arb] = {}
+        expr = data.function.expr
+        #: of a polynomial link: its series in rho end there
+        self.degree = sympy.degree(expr, X) if expr.is_polynomial(X) and not expr.is_number else None
         self.compiled: dict[str, Callable[..., arb]] = {}
         if forms is not None:
             self.compiled = {
@@ -107,6 +110,8 @@ class _DirectionMeans:
 
     def method(self) -> str:
         """How a number of ordinary precision is made."""
+        if self.degree is not None:
+            return "finite Hermite series in rho"
         return "Hermite series in rho" if self._count(110) else "trapezoidal rule along the direction"
 
     def _count(self, bits: int) -> int | None:
@@ -124,6 +129,8 @@ class _DirectionMeans:
 
     def _mean(self, which: str, bits: int) -> arb:
         count = None if self.compiled else self._count(bits)
+        if self.degree is not None:
+            count = int(self.degree) + 3
         if count is not None:
             series = self._p_series(count, bits) if which == "P" else self._q_series(count, bits)
             return mean_square_by_series(series, self.d, bits)
@@ -200,7 +207,7 @@ class _DirectionMeans:
 
     def _p_series(self, count: int, bits: int) -> PowerSeries:
         """P - c_1/2 = sum over odd k of E[s g He_k] E[He_k sign/2] rho^k/k!, with its Cauchy-Schwarz rest."""
-        c = _coefficients(self.data.function, count + 1, bits + 20)
+        c = self._link_coefficients(count + 1, bits + 20)
         terms, in_link, in_sign = [arb(0)] * count, self.data.second_moment_x2.ball(bits), arb(1) / 4
         for k in range(count):
             e = c[k + 1] + (k * c[k - 1] if k else 0)
@@ -209,11 +216,12 @@ class _DirectionMeans:
                 sign = _he_at_zero(k - 1) / (2 * arb.pi()).sqrt()
                 in_sign -= sign * sign / math.factorial(k)
                 terms[k] = e * sign / math.factorial(k)
-        return PowerSeries(terms, _root(in_link) * _root(in_sign), count)
+        rest = arb(0) if self.degree is not None else _root(in_link) * _root(in_sign)
+        return PowerSeries(terms, rest, count)
 
     def _q_series(self, count: int, bits: int) -> PowerSeries:
         """Q/sqrt(1 - rho^2) = sum over even k of c_k phi(0) He_k(0) rho^k/k!; He_k(0)^2 <= k! bounds the rest."""
-        c = _coefficients(self.data.function, count, bits + 20)
+        c = self._link_coefficients(count, bits + 20)
         density = 1 / (2 * arb.pi()).sqrt()
         terms, in_link = [arb(0)] * count, self.data.second_moment.ball(bits)
         for k in range(count):
@@ -221,7 +229,16 @@ class _DirectionMeans:
             if k % 2 == 0:
                 terms[k] = c[k] * density * _he_at_zero(k) / math.factorial(k)
         # sqrt(1 - rho^2) |rest| <= sqrt(E g^2 left) phi(0) |rho|^count
-        return PowerSeries(terms, _root(in_link) * density, count, companion=True)
+        rest = arb(0) if self.degree is not None else _root(in_link) * density
+        return PowerSeries(terms, rest, count, companion=True)
+
+    def _link_coefficients(self, count: int, bits: int) -> tuple[arb, ...]:
+        """c_0, c_1, ...: exact for a polynomial, whose high degrees a quadrature would take minutes for."""
+        if self.degree is None:
+            return _coefficients(self.data.function, count, bits)
+        return tuple(
+            self.data.coefficient(k).ball(bits) if k <= self.degree else arb(0) for k in range(count)
+        )
 
 
 def _he_at_zero(k: int) -> int:
