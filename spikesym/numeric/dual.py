@@ -31,6 +31,10 @@ CLOSED = "closed form"
 SERIES = "Hermite series in the correlation"
 PLANE = "Hermite series, and quadrature where it is slow"
 
+MIXED = "closed form; Hermite series or Arb where it loses digits"
+
+#: sizes of the terms of a closed form, relative to 1 + |value|, beyond which it is not trusted to double precision
+_AMPLIFIED = 64.0
 #: at most this many entries are computed by two-dimensional quadrature in one call
 _MOST_PLANE = 400
 _EPS = float(np.finfo(np.float64).eps)
@@ -151,9 +155,13 @@ class DualActivation:
         if self.exact is None:
             return self._by_series(q, qp, t, delta)
         values = self._fast(q, qp, t, delta)
-        if isinstance(self._fast, DualFunction):
-            values = self._repaired(values, q, qp, t)
-        return DualValues(values, CLOSED, 0.0)
+        if not isinstance(self._fast, DualFunction):
+            return DualValues(values, CLOSED, 0.0)
+        bad = ~np.isfinite(values)
+        if self._fast.size is not None:
+            with np.errstate(invalid="ignore"):
+                bad |= ~(self._fast.size(q, qp, t, delta) < _AMPLIFIED * (1 + np.abs(values)))
+        return self._repaired(values, bad, q, qp, t, delta) if bad.any() else DualValues(values, CLOSED, 0.0)
 
     @cached_property
     def _fast(self) -> Callable[[Array, Array, Array, Array], Array]:
@@ -169,19 +177,22 @@ class DualActivation:
         except NoClosedForm:
             return None
 
-    def _repaired(self, values: Array, q: Array, qp: Array, t: Array) -> Array:
-        """Entries where the closed form overflowed in floating point, by Arb."""
-        bad = ~np.isfinite(values)
-        if not bad.any():
-            return values
-        a, b, c = np.broadcast_arrays(q, qp, t)
-        for place in np.argwhere(bad & np.isfinite(a) & np.isfinite(b) & np.isfinite(c))[:_MOST_PLANE]:
-            at = tuple(place)
+    def _repaired(self, values: Array, bad: Array, q: Array, qp: Array, t: Array, delta: Array) -> DualValues:
+        """Entries where the closed form overflows or loses digits in floating point, by the series or by Arb."""
+        bound = np.zeros(values.shape)
+        a, b, c, d = (np.broadcast_to(x, values.shape)[bad] for x in (q, qp, t, delta))
+        with np.errstate(all="ignore"):
+            found = self._by_series(a, b, c, d)
+        entries, errors = found.values, np.array(found.bound)
+        trusted = np.isfinite(entries) & (errors <= 1e-10 * (1 + np.abs(entries)))
+        for k in np.flatnonzero(~trusted)[:_MOST_PLANE]:
             try:
-                values[at] = float(self.ball(float(a[at]), float(b[at]), float(c[at]), 200).mid())
+                entries[k] = float(self.ball(float(a[k]), float(b[k]), float(c[k]), 300).mid())
+                errors[k] = 0.0
             except (CertificationError, InputError):
-                values[at] = np.inf
-        return values
+                entries[k], errors[k] = np.inf, 0.0
+        values[bad], bound[bad] = entries, errors
+        return DualValues(values, MIXED, bound)
 
     def _by_series(self, q: Array, qp: Array, t: Array, delta: Array) -> DualValues:
         orders = self._shifts

@@ -100,11 +100,12 @@ def _split(term: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr, sympy.Expr]:
 
 
 def hyperbolic(expr: sympy.Expr) -> sympy.Expr:
-    """Pairs of exponentials whose exponents differ in the sign of their odd part in t, as cosh and sinh.
+    """A real sum of exponentials, some with complex exponents, in real functions.
 
-    This makes sums over complex exponents (sines, cosines) real, and keeps their relative accuracy at small t.
+    The real part of each term is taken, since the imaginary parts cancel in the sum. Then pairs of exponentials whose
+    exponents differ in the sign of their odd part in t become cosh and sinh, which keeps the relative accuracy at
+    small t.
     """
-    total = Integer(0)
     by_exponent: dict[sympy.Expr, sympy.Expr] = {}
     for term in products(expr):
         exponent, coefficient = Integer(0), Integer(1)
@@ -113,34 +114,39 @@ def hyperbolic(expr: sympy.Expr) -> sympy.Expr:
                 exponent += part.args[0]
             else:
                 coefficient *= part
-        exponent = tidy(exponent)
+        exponent, coefficient = _real_part(tidy(exponent), coefficient)
         by_exponent[exponent] = by_exponent.get(exponent, Integer(0)) + coefficient
+    total = Integer(0)
     while by_exponent:
         exponent, coefficient = by_exponent.popitem()
         mirrored = tidy(exponent.subs(T, -T))
         even, odd = tidy((exponent + mirrored) / 2), tidy((exponent - mirrored) / 2)
         if odd == 0 or mirrored not in by_exponent:
-            total += _real(coefficient) * exp(exponent)
+            total += _factored(coefficient) * exp(exponent)
             continue
         other = by_exponent.pop(mirrored)
         if odd.could_extract_minus_sign():
             odd, coefficient, other = -odd, other, coefficient
-        plus, minus = _real(coefficient + other), _real(coefficient - other)
+        plus, minus = _factored(coefficient + other), _factored(coefficient - other)
         total += exp(even) * (plus * sympy.cosh(odd) + minus * sympy.sinh(odd))
     return total
 
 
-def _real(coefficient: sympy.Expr) -> sympy.Expr:
-    if not coefficient.has(I):
-        return _factored(coefficient)
+def _real_part(exponent: sympy.Expr, coefficient: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
+    """The real part of coefficient * exp(exponent), as a real coefficient and a real exponent."""
+    if not exponent.has(I) and not coefficient.has(I):
+        return exponent, coefficient
+    growth, phase = sympy.expand(exponent).as_real_imag()
     real, imaginary = sympy.expand_complex(coefficient).as_real_imag()
-    if sympy.simplify(imaginary) != 0:
-        raise ArithmeticError(f"an expectation of real functions is not real: {coefficient}")
-    return _factored(sympy.simplify(real))
+    phase = tidy(phase)
+    rotated = real if phase == 0 else real * sympy.cos(phase) - imaginary * sympy.sin(phase)
+    return tidy(growth), sympy.expand(rotated)
 
 
 def _factored(expr: sympy.Expr) -> sympy.Expr:
-    return tidy(expr) if _is_rational(expr) else expr
+    if _is_rational(expr):
+        return tidy(expr)
+    return sympy.factor_terms(sympy.expand(expr)) if expr.has(sympy.sin, sympy.cos) else expr
 
 
 def in_discriminant(expr: sympy.Expr) -> sympy.Expr:
