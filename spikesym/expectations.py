@@ -1,6 +1,7 @@
 """Where Gaussian expectations come from: closed forms within a budget, certified quadrature, or samples.
 
-Every closed form is compared with the certified number before it is believed, except those of polynomials.
+Every closed form is compared with the certified number before it is believed, except those of polynomials,
+which are rational arithmetic.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .budget import within
 from .errors import CertificationError, InputError, NotIntegrableError, SpikesymError
 from .numeric.arb_eval import evaluate
 from .numeric.integrability import check_integrand, check_square_integrable
+from .numeric.polynomial import polynomial_expectation
 from .numeric.properties import first_point_mass
 from .numeric.quadrature import function_integrand, hermite_moments
 from .numeric.sampled import METHOD as SAMPLED
@@ -78,6 +80,9 @@ class Expectations:
         encloser = partial(self._ball, kind, k)
         if self.function.expr is None:
             return Value(encloser=encloser, certified=False, method=SAMPLED)
+        exact = polynomial_expectation(self.function.expr, power, derivative, k)
+        if exact is not None:
+            return Value(exact=exact)
         exact = self._closed_form(kind, k, name)
         if self.function.parameters:
             if exact is None:
@@ -87,9 +92,6 @@ class Expectations:
             return Value(exact=exact)
         if exact is None:
             return Value(encloser=encloser, method=_CERTIFIED)
-        if self.function.expr.is_polynomial(X):
-            # moments of polynomials are exact arithmetic; the quadrature of a high degree would take minutes
-            return Value(exact=exact)
         try:
             ball = evaluate(exact, _CHECK_BITS)
         except CertificationError:
