@@ -52,6 +52,16 @@ class DerivationResult:
     phase: Phase | None
     warnings: tuple[str, ...]
 
+    @property
+    def A(self) -> dict[str, Form | None]:
+        """A by form: ``rank_one``, ``leading``, ``exact`` (None where no exact form is known)."""
+        return self.covariance.A
+
+    @property
+    def B(self) -> dict[str, Form | None]:
+        """B by form."""
+        return self.covariance.B
+
     def to_json(self, digits: int = 15) -> dict[str, Any]:
         """The document of ``spikesym derive --json``."""
         result, order = self.covariance, self.expansion.order

@@ -73,7 +73,7 @@ def feature_spikes(
 
     Examples
     --------
-    >>> model = Model(link="3*tanh(s)/2", activation="sin(z) + cos(z)", d=200, n=800, m=200, eta0=2, zeta="0.65")
+    >>> model = Model(link="3*tanh(s)/2", activation="sin(z) + cos(z)", d=200, n=800, m=200, eta0=4, zeta="0.65")
     >>> spikes = feature_spikes(model)
     >>> spikes.count, spikes.predicted
     (1, 1)
