@@ -57,7 +57,7 @@ class BatchLaw:
         [[2.0, 2.0], [2.0, 2.0]]
         """
         c1, g2 = float(link.coefficient(1)), float(link.second_moment)
-        g22, g31 = float(link.second_moment_x2), float(_cube(link).coefficient(1))
+        g22, g31 = float(link.second_moment_x2), float(link_power(link, 3).coefficient(1))
         y2 = g2 + noise_var
         y4 = float(link.expectation(4)) + 6 * noise_var * g2 + 3 * noise_var**2
         along = g22 + noise_var - c1**2
@@ -82,12 +82,12 @@ class BatchLaw:
         return u, v, np.array(weights)
 
 
-def _cube(link: GaussianData) -> GaussianData:
-    """Gaussian data of g^3."""
+def link_power(link: GaussianData, power: int) -> GaussianData:
+    """Gaussian data of g^power."""
     if link.function.expr is not None:
-        return gaussian_data(link.function.expr**3, "link")
+        return gaussian_data(link.function.expr**power, "link")
     g = link.function.numpy()
-    return gaussian_data(lambda x: g(x) ** 3, "link")
+    return gaussian_data(lambda x: g(x) ** power, "link")
 
 
 @dataclass(frozen=True)
