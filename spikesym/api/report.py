@@ -316,7 +316,10 @@ def _write(document: dict[str, Any], pictures: Mapping[str, Picture], staging: P
     parts = sections(document, pictures)
     title = "One large gradient step: the spiked kernel"
     (staging / "index.html").write_text(page(title, lead(document), document["ok"], parts), encoding="utf-8")
-    formulas = [*latex_sections(parts), ("Registered statements", statements_latex(statements().values()))]
+    formulas = [
+        *latex_sections(parts),
+        ("Registered statements", statements_latex(statements().values(), fit=True)),
+    ]
     (staging / "formulas.tex").write_text(latex_document(title, formulas), encoding="utf-8")
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     (staging / "report.json").write_text(text + "\n", encoding="utf-8")

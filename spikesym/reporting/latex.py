@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 _PREAMBLE = r"""\documentclass[11pt]{article}
 \usepackage[utf8]{inputenc}
 \usepackage[margin=2cm]{geometry}
-\usepackage{amsmath,amssymb,mathtools}
+\usepackage{amsmath,amssymb,mathtools,graphicx}
 \allowdisplaybreaks
+% a line that cannot be broken is shrunk to the page
+\newcommand{\fitline}[1]{\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{$\displaystyle #1$}}
 """
 
 _ENCODER = UnicodeToLatexEncoder(unknown_char_policy="replace", unknown_char_warning=False)
@@ -36,8 +38,13 @@ def escape(text: str) -> str:
     return str(_ENCODER.unicode_to_latex(text)).replace("|", r"\ensuremath{|}")
 
 
-def equation(body: str) -> str:
-    """A display without number around the inside of an equation."""
+def equation(body: str, fit: bool = False) -> str:
+    """A display without number around the inside of an equation.
+
+    With ``fit``, for :func:`document` only, a line that is still too long is shrunk to the page.
+    """
+    if fit and max(printed_width(line) for line in body.splitlines()) > LINE_WIDTH:
+        body = f"\\fitline{{{body}}}"
     return f"\\begin{{equation*}}\n{body}\n\\end{{equation*}}"
 
 
@@ -48,14 +55,14 @@ def document(title: str, sections: Sequence[tuple[str, str]]) -> str:
     return f"{_PREAMBLE}\n{head}\n\\begin{{document}}\n\\maketitle\n\n{body}\n\n\\end{{document}}\n"
 
 
-def statements_latex(statements: Iterable[Statement]) -> str:
+def statements_latex(statements: Iterable[Statement], fit: bool = False) -> str:
     """Every formula of these statements as a display with its name, under the statement's identifier."""
     parts = []
     for s in statements:
         parts.append(f"\\paragraph{{{escape(s.id)}}} {escape(s.statement)}")
         forms = s.formulas()
         for name, body in s.latex(forms).items():
-            parts.append(equation(_named(name, body, forms[name])))
+            parts.append(equation(_named(name, body, forms[name]), fit))
     return "\n".join(parts)
 
 

@@ -250,7 +250,7 @@ def latex_sections(parts: Sequence[Section]) -> list[tuple[str, str]]:
             if isinstance(block, Formula):
                 if block.caption:
                     lines.append(f"\\noindent {escape(block.caption)}:")
-                lines.append(equation(block.latex))
+                lines.append(equation(block.latex, fit=True))
         if lines:
             made.append((part.heading, "\n".join(lines)))
     return made
